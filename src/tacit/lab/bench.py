@@ -1,0 +1,89 @@
+"""The bench an exhibit works on: seeds, device, progress, and parts that survive a kill."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from tacit.lab.exhibit import Scale
+
+if TYPE_CHECKING:
+    import torch
+    import xarray as xr
+
+T = TypeVar("T")
+
+
+class Progress(Protocol):
+    """Where steps are announced (a bar on stderr, or nowhere)."""
+
+    def track(self, label: str, total: int) -> AbstractContextManager[Callable[[], None]]:
+        """A context whose value is called once after each finished step."""
+
+
+class Parts(Protocol):
+    """Finished pieces of a run, kept in its folder until the run is complete."""
+
+    def get(self, name: str) -> xr.Dataset | None:
+        """The part, if an earlier, interrupted run finished it."""
+
+    def put(self, name: str, data: xr.Dataset) -> None:
+        """Keep the part; it is on disk, whole, when this returns."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What a run is given besides its config.
+
+    `seed` is the first of the repeats' seeds; `device` is "cpu" or "cuda". Two runs with the same
+    config and seed on one machine and thread count agree bit for bit.
+    """
+
+    scale: Scale
+    seed: int
+    device: str
+    progress: Progress
+    parts: Parts
+
+    @property
+    def smoke(self) -> bool:
+        """Whether the run is too small to decide a claim about the world."""
+        return self.scale == "smoke"
+
+    def seeds(self, repeats: int) -> list[int]:
+        """The seeds of the repeats: N, N+1, ..."""
+        return [self.seed + i for i in range(repeats)]
+
+    def generator(self, *names: str | int | float, seed: int | None = None) -> torch.Generator:
+        """A random stream of its own for each purpose, so that adding one leaves the others alone."""
+        import torch
+
+        text = "/".join(str(name) for name in (self.seed if seed is None else seed, *names))
+        # two different checksums make a 64-bit state; hash() changes from process to process
+        state = zlib.crc32(text.encode()) << 31 ^ zlib.adler32(text.encode())
+        return torch.Generator(device=self.device).manual_seed(state)
+
+    def steps(self, items: Iterable[T], label: str) -> Iterator[T]:
+        """Iterate with a progress bar that shows the step and the time left."""
+        todo = list(items)
+        with self.progress.track(label, len(todo)) as advance:
+            for item in todo:
+                yield item
+                advance()
+
+    def part(self, name: str, compute: Callable[[], xr.Dataset]) -> xr.Dataset:
+        """The named piece of the run: read back if an interrupted run finished it, else computed.
+
+        What is computed is returned as it was stored, so that a resumed run and an uninterrupted one
+        see the same bits.
+        """
+        known = self.parts.get(name)
+        if known is not None:
+            return known
+        self.parts.put(name, compute())
+        stored = self.parts.get(name)
+        assert stored is not None, f"part {name} was stored and cannot be read"
+        return stored
