@@ -1,0 +1,140 @@
+"""Mixtures of Gaussian clusters grouped into two classes: the data of three of the papers.
+
+    z ~ weights on [K],   y = labels[z] in {-1, +1},   x = centres[z] + sd * N(0, I_D)
+
+min2024 (Section 2): centres orthonormal, sd = alpha / sqrt(D). li2025 (Section 3): centres
+orthogonal of norm sqrt(d), sd = 1 (or sigma). frei2023 (Section 2): centres of norm sqrt(d), nearly
+orthogonal, sd = sigma <= 1. The first K1 clusters are positive. sd = 0 is the simplified data set of
+min2024, Section 4.2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from tacit.data.centres import orthogonal_centres, span_axes
+from tacit.errors import CallError
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Points x, labels y in {-1, +1} and the hidden subclass z, with any leading batch of seeds."""
+
+    x: Float[Tensor, "*batch n D"]
+    y: Float[Tensor, "*batch n"]
+    z: Int[Tensor, "*batch n"]
+
+
+@dataclass(frozen=True)
+class ClusterMixture:
+    """The distribution: centres (K, D), labels (K,) of +-1, weights (K,) summing to 1, sd >= 0."""
+
+    centres: Float[Tensor, "K D"]
+    labels: Float[Tensor, " K"]
+    weights: Float[Tensor, " K"]
+    sd: float
+
+    @property
+    def K(self) -> int:
+        """Number of clusters (subclasses)."""
+        return self.centres.shape[0]
+
+    @property
+    def D(self) -> int:
+        """Dimension of x."""
+        return self.centres.shape[1]
+
+    @property
+    def K1(self) -> int:
+        """Number of positive clusters."""
+        return int((self.labels > 0).sum())
+
+    def sample(self, n: int, generator: torch.Generator, *, equal_counts: bool = False) -> Samples:
+        """n points. With `equal_counts`, cluster k gets its share of n (rounded, the rest to the first
+        clusters) in place of a random count."""
+        device = generator.device
+        z = (
+            apportion(n, self.weights).to(device)
+            if equal_counts
+            else torch.multinomial(self.weights.to(device), n, True, generator=generator)
+        )
+        noise = torch.randn(n, self.D, generator=generator, dtype=torch.float64, device=device)
+        x = self.centres.to(device)[z] + self.sd * noise
+        return Samples(x, self.labels.to(device)[z], z)
+
+    def sample_seeds(self, n: int, seeds: Sequence[int], device: str = "cpu") -> Samples:
+        """One independent data set per seed, stacked; each is what its seed gives alone."""
+        sets = [self.sample(n, torch.Generator(device).manual_seed(seed)) for seed in seeds]
+        return Samples(*(torch.stack([getattr(s, name) for s in sets]) for name in ("x", "y", "z")))
+
+    def stream(self, n: int, generator: torch.Generator, chunk: int = 20_000) -> Iterator[Samples]:
+        """n points in chunks, for measurements that must not hold them all."""
+        for start in range(0, n, chunk):
+            yield self.sample(min(chunk, n - start), generator)
+
+    def reduced(self) -> ClusterMixture:
+        """The same mixture in coordinates of span(centres), of dimension rank <= K.
+
+        Isotropic noise projected on a subspace is isotropic there, so whatever depends on x through
+        the centres alone has the same law under the reduced mixture: Monte Carlo in K dimensions is
+        exact in law, whatever D was.
+        """
+        return replace(self, centres=self.centres @ span_axes(self.centres))
+
+
+def cluster_mixture(
+    centres: Float[Tensor, "K D"],
+    K1: int,
+    sd: float,
+    weights: Float[Tensor, " K"] | None = None,
+    *,
+    one_class: bool = False,
+) -> ClusterMixture:
+    """The mixture whose first K1 clusters are positive, checked.
+
+    `weights` are relative (default: uniform, as in the papers). K1 = K leaves no negative class and
+    is refused unless `one_class` says that this is meant (min2024, Appendix D.1).
+    """
+    centres = torch.as_tensor(centres, dtype=torch.float64)
+    K = centres.shape[0]
+    if not torch.isfinite(centres).all():
+        raise CallError("centres hold NaN or inf: every coordinate must be a finite number")
+    if not 1 <= K1 <= K:
+        raise CallError(f"K1={K1} with K={K}: the positive clusters number 1 to {K - 1}")
+    if K1 == K and not one_class:
+        raise CallError(f"K1={K1} = K leaves no negative class: take K1 from 1 to {K - 1}")
+    if not (math.isfinite(sd) and sd >= 0):
+        raise CallError(f"noise sd {sd}: it is a finite number >= 0")
+    share = torch.ones(K, dtype=torch.float64) if weights is None else weights.to(torch.float64)
+    if share.shape != (K,) or not torch.isfinite(share).all() or not (share > 0).all():
+        raise CallError(f"weights: {K} positive numbers are needed, one for each cluster")
+    labels = torch.ones(K, dtype=torch.float64)
+    labels[K1:] = -1
+    return ClusterMixture(centres, labels, share / share.sum(), float(sd))
+
+
+def min2024_mixture(
+    D: int, K: int, K1: int, alpha: float, generator: torch.Generator | None = None
+) -> ClusterMixture:
+    """Orthonormal centres, noise sd alpha/sqrt(D) in each coordinate (min2024, Section 2)."""
+    return cluster_mixture(orthogonal_centres(K, D, 1.0, generator), K1, alpha / math.sqrt(D))
+
+
+def sqrt_d_mixture(
+    d: int, k: int, k1: int, sigma: float = 1.0, generator: torch.Generator | None = None
+) -> ClusterMixture:
+    """Orthogonal centres of norm sqrt(d), noise sd sigma (li2025, Section 3; frei2023, Example 1)."""
+    return cluster_mixture(orthogonal_centres(k, d, math.sqrt(d), generator), k1, sigma)
+
+
+def apportion(n: int, weights: Float[Tensor, " K"]) -> Int[Tensor, " n"]:
+    """n subclass indices in order, cluster k having n * weights[k] of them up to rounding."""
+    edges = torch.round(weights.cumsum(0) * n).long()
+    edges[-1] = n
+    return torch.searchsorted(edges, torch.arange(n), right=True)

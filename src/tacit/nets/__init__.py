@@ -1,0 +1,29 @@
+"""What is trained, and the closed-form classifiers that theory predicts."""
+
+from tacit.nets.closed_forms import (
+    average_net,
+    centre_net,
+    decoupled_net,
+    frei_net,
+    linear_rule,
+    prop48_net,
+)
+from tacit.nets.multiclass import MultiClassNet
+from tacit.nets.rules import BayesRule, Linear, NearestNeighbour
+from tacit.nets.saved import load_net
+from tacit.nets.two_layer import TwoLayerNet
+
+__all__ = [
+    "BayesRule",
+    "Linear",
+    "MultiClassNet",
+    "NearestNeighbour",
+    "TwoLayerNet",
+    "average_net",
+    "centre_net",
+    "decoupled_net",
+    "frei_net",
+    "linear_rule",
+    "load_net",
+    "prop48_net",
+]

@@ -1,0 +1,48 @@
+"""The multi-class net of li2025 (Section 4.2) and its reduction to two classes.
+
+f_j(x) = (1/h) sum_r relu(<w_jr, x>),   p = softmax(f),
+binary(x) = sum_{J+} p_j(x) - sum_{J-} p_j(x) = tanh(log_odds(x) / 2)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class MultiClassNet:
+    """w (..., k, h, D): h neurons for each of k subclasses; labels (k,) of +-1 say whose they are."""
+
+    w: Float[Tensor, "*e k h D"]
+    labels: Float[Tensor, " k"]
+
+    def logits(self, x: Float[Tensor, "*x n D"]) -> Float[Tensor, "*e n k"]:
+        """f_j(x), j = 1..k."""
+        z = x @ self.w.flatten(-3, -2).mT
+        return z.clamp_min(0).unflatten(-1, self.w.shape[-3:-1]).mean(-1)
+
+    def __call__(self, x: Float[Tensor, "*x n D"]) -> Float[Tensor, "*e n"]:
+        """The log-odds of the positive class: the sign of `binary`, and it does not saturate."""
+        return log_odds(self.logits(x), self.labels)
+
+    def binary(self, x: Float[Tensor, "*x n D"]) -> Float[Tensor, "*e n"]:
+        """F^binary of li2025: P(positive) - P(negative), in [-1, 1]."""
+        return torch.tanh(self(x) / 2)
+
+    def state(self) -> tuple[dict[str, Tensor], dict[str, str]]:
+        """Tensors and metadata, as `nets/*.safetensors` of a run folder hold them."""
+        return {"w": self.w.contiguous(), "labels": self.labels}, {
+            "kind": "multi_class",
+            "p": "1.0",
+        }
+
+
+def log_odds(logits: Float[Tensor, "*e n k"], labels: Float[Tensor, " k"]) -> Float[Tensor, "*e n"]:
+    """log sum_{J+} exp f_j - log sum_{J-} exp f_j."""
+    return torch.logsumexp(logits[..., labels > 0], -1) - torch.logsumexp(
+        logits[..., labels < 0], -1
+    )
