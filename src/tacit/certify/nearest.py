@@ -1,0 +1,126 @@
+r"""The l2 radius of the 1-nearest-neighbour rule.
+
+A point x of the own class is broken where some opposite training point j is at least as close as every
+own one: the union over j of the polyhedra
+
+    C_j = {x' : 2 <x_i - x_j, x'> <= ||x_i||^2 - ||x_j||^2 for all own i}.
+
+**Bounds**, for any number of points: every half-space of C_j is at distance
+h_ij = (||x - x_j||^2 - ||x - x_i||^2) / (2 ||x_i - x_j||), so the radius is at least min_j max_i h_ij; and on
+the segment to x_j all half-spaces are entered by t_j = max_i h_ij ||x_i - x_j|| / <x_i - x_j, x - x_j>.
+
+**Exact**: the least distance to C_j, cells in order of their bound until none can be closer. Each is a
+quadratic program over the own points; few of them matter, so constraints are added as they are found
+violated. Leaving some out enlarges C_j: every intermediate distance is a lower bound, which discards most
+cells early.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from jaxtyping import Float
+from scipy.optimize import nnls
+from torch import Tensor
+
+from tacit.certify.interval import Radii, exactly
+from tacit.nets import NearestNeighbour
+
+Array = npt.NDArray[np.float64]
+
+CHUNK = 64
+ADDED = 4  # constraints added at a time
+VIOLATED = 1e-10  # relative to the length: rounding
+
+
+def nearest_bounds(
+    rule: NearestNeighbour, x: Float[Tensor, "n D"], y: Float[Tensor, " n"]
+) -> Radii:
+    """Lower and upper bounds, without a quadratic program."""
+    pieces = []
+    for i in range(0, len(x), CHUNK):
+        radii = torch.zeros(2, len(x[i : i + CHUNK]), dtype=x.dtype)
+        for sign in (1, -1):
+            mine = (y[i : i + CHUNK] * sign > 0).nonzero().squeeze(1)
+            depth, to_opp, entry = cell_depths(rule, x[i : i + CHUNK][mine], sign)
+            radii[0, mine] = depth.amin(1)
+            radii[1, mine] = (entry * to_opp).amin(1)
+        pieces.append(radii)
+    lower, upper = torch.cat(pieces, 1)
+    broken = y * rule(x) <= 0
+    return Radii(torch.where(broken, 0.0, lower), torch.where(broken, 0.0, upper))
+
+
+def nearest_radius(
+    rule: NearestNeighbour, x: Float[Tensor, "n D"], y: Float[Tensor, " n"]
+) -> Radii:
+    """Exact radii, by quadratic programs over the cells that could hold the nearest broken point."""
+    broken = y * rule(x) <= 0
+    radius = torch.zeros_like(y)
+    for n in (~broken).nonzero().squeeze(1).tolist():
+        sign = int(y[n].sign())
+        own, opp = rule.x[rule.y * sign > 0], rule.x[rule.y * sign < 0]
+        depth, to_opp, entry = (t[0] for t in cell_depths(rule, x[n : n + 1], sign))
+        best = float((entry * to_opp).amin())
+        for j in depth.argsort().tolist():
+            if depth[j] >= best:
+                break
+            normal = 2 * (own - opp[j])
+            bound = own.square().sum(1) - opp[j].square().sum() - normal @ x[n]
+            best = cell_distance(normal.numpy(), bound.numpy(), best)
+        radius[n] = best
+    return exactly(radius)
+
+
+def cell_distance(G: Array, h: Array, best: float) -> float:
+    """min(best, distance from 0 to {G delta <= h}), adding violated constraints until none is left."""
+    size = np.linalg.norm(G, axis=1)
+    G, h = G / size[:, None], h / size
+    active = [int(np.argmin(h))]
+    for _ in range(len(h)):
+        delta = least_distance(G[active], h[active])
+        length = float(np.linalg.norm(delta))
+        if length >= best:
+            return best
+        excess = G @ delta - h
+        excess[active] = -np.inf
+        worst = np.argsort(excess)[-ADDED:]
+        violated = worst[excess[worst] > VIOLATED * max(length, 1e-300)]
+        if not len(violated):
+            return length
+        active += violated.tolist()
+    return length
+
+
+def cell_depths(
+    rule: NearestNeighbour, x: Float[Tensor, "n D"], sign: int
+) -> tuple[Float[Tensor, "n m"], Float[Tensor, "n m"], Float[Tensor, "n m"]]:
+    """For each opposite j: max_i h_ij, the distance to x_j, and the part t_j of the segment to x_j
+    after which all half-spaces of C_j hold."""
+    own, opp = rule.x[rule.y * sign > 0], rule.x[rule.y * sign < 0]
+    d_own = rule.squared_distances(x, sign).unsqueeze(2)
+    d_opp = rule.squared_distances(x, -sign).unsqueeze(1)
+    apart = torch.cdist(own, opp).square()
+    gap = d_opp - d_own
+    depth = (gap / (2 * apart.sqrt())).clamp_min(0).amax(1)
+    # <x_i - x_j, x - x_j> = (apart + d_opp - d_own) / 2 >= gap / 2 on this side, so t <= 1
+    entry = (gap / (apart + gap)).clamp(0, 1).amax(1)
+    return depth, d_opp.squeeze(1).sqrt(), entry
+
+
+def least_distance(G: Array, h: Array) -> Array:
+    """The shortest delta with G delta <= h, by the dual: non-negative least squares.
+
+    Lawson & Hanson, Solving Least Squares Problems, chapter 23: minimise ||E nu - f|| over nu >= 0
+    with E = [-G'; -h'] and f = (0, ..., 0, 1); the residual r gives delta = -r_head / r_last.
+    """
+    scale = np.abs(h).max() or 1.0
+    # only inner products of G's rows matter: its triangular factor stands in for it
+    basis, triangle = np.linalg.qr(G.T)
+    E = np.vstack([-triangle, -h[None] / scale])
+    f = np.zeros(len(E))
+    f[-1] = 1
+    nu, _ = nnls(E, f)
+    residual = E @ nu - f
+    return np.asarray(basis @ (-residual[:-1] / residual[-1]) * scale)

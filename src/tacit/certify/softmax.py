@@ -1,0 +1,138 @@
+r"""Intervals for log-sum-exp classifiers: the Bayes rule and the multi-class net of li2025, Prop. 4.8.
+
+A positive point is broken where LSE_+ g <= LSE_- g. Since max <= LSE <= max + ln m, every broken point
+lies in {max_+ g <= max_- g + ln K2} =: B, so the distance to B bounds the radius from below. The upper
+end is an attack along the direction to the nearest point of B (`attack.first_crossing`).
+
+B is the union over opposite j of the sets {g_i <= g_j + ln K2 for all own i}. For affine logits each
+such set is a polyhedron, no closer than the farthest of its half-spaces: min_j max_i.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from tacit.attack import first_crossing
+from tacit.certify.interval import Radii
+from tacit.data import span_axes
+from tacit.errors import CallError
+from tacit.nets import BayesRule, MultiClassNet
+
+REACH = 2.0  # the attack goes up to twice as far as the bound
+
+
+def bayes_radius(rule: BayesRule, x: Float[Tensor, "n D"], y: Float[Tensor, " n"]) -> Radii:
+    """g_k = (<mu_k, x> - ||mu_k||^2/2) / sd^2 + ln weight_k: affine, any centres and weights."""
+    # nothing outside the span of the centres matters
+    x, rule = x @ span_axes(rule.mixture.centres), BayesRule(rule.mixture.reduced())
+    lower, upper = torch.zeros_like(y), torch.zeros_like(y)
+    mu, var = rule.mixture.centres, rule.mixture.sd**2
+    g = rule.logits(x) * var
+    for sign in (1, -1):
+        mine = (y * sign > 0).nonzero().squeeze(1)
+        own, opp = rule.mixture.labels * sign > 0, rule.mixture.labels * sign < 0
+        slack = var * math.log(max(int(opp.sum()), 1))
+        gap = g[mine][:, own].unsqueeze(2) - g[mine][:, opp].unsqueeze(1) - slack
+        apart = torch.cdist(mu[own], mu[opp])
+        depth = (gap / apart).clamp_min(0)
+        cell = depth.amax(1)
+        nearest = cell.argmin(1)
+        lower[mine] = cell.amin(1)
+        i = (
+            depth.gather(2, nearest[:, None, None].expand(-1, depth.shape[1], 1))
+            .argmax(1)
+            .squeeze(1)
+        )
+        way = mu[opp][nearest] - mu[own][i]
+        way = way / way.norm(dim=1, keepdim=True) * lower[mine].unsqueeze(1)
+        upper[mine] = attack(rule, x[mine], y[mine], way, mu[opp][nearest])
+    broken = y * rule(x) <= 0
+    return Radii(torch.where(broken, 0.0, lower), torch.where(broken, 0.0, upper))
+
+
+def prop48_radius(net: MultiClassNet, x: Float[Tensor, "n D"], y: Float[Tensor, " n"]) -> Radii:
+    r"""f_j = relu(<mu_j + S_s, x>), orthogonal centres of one norm rho, S_s the class sum.
+
+    In coordinates q_l = <mu_l, x>/rho the polyhedron of opposite j asks, for all own i,
+
+        q_i + Q_own <= q_j + Q_opp + slack,   slack = ln(K2)/rho,   Q the sum over a class.
+
+    With multipliers nu_i >= 0, N = sum nu: own coordinates move by -(nu_i + N), opposite ones by N, j by
+    2N, and nu_i = (q_i - t - (K+5) N)_+ with t = q_j + Q_opp - Q_own + slack. N is the fixed point
+    N = max_m sum_{top m}(q_i - t) / (1 + m (K+5)): water-filling. As f_j is never negative, B holds one
+    more set, {q_i + Q_own <= slack for all own i}, with N = max_m sum_{top m}(q_i + Q_own - slack) /
+    (1 + m (K1+2)). At a centre the first gives 2 rho/sqrt(K+6).
+    """
+    axes = span_axes(net.w.flatten(0, -2))
+    x, net = x @ axes, replace(net, w=net.w @ axes)
+    mu, rho = prop48_centres(net)
+    lower, upper = torch.zeros_like(y), torch.zeros_like(y)
+    unit = mu / rho
+    q = x @ unit.T
+    for sign in (1, -1):
+        mine = (y * sign > 0).nonzero().squeeze(1)
+        own, opp = net.labels * sign > 0, net.labels * sign < 0
+        k1, k2 = int(own.sum()), int(opp.sum())
+        slack = math.log(k2) / rho
+        q_own, q_opp = q[mine][:, own], q[mine][:, opp]
+        j = q_opp.argmax(1, keepdim=True)
+        t = q_opp.gather(1, j) + q_opp.sum(1, keepdim=True) - q_own.sum(1, keepdim=True) + slack
+        fall, N = water_fill(q_own - t, k1 + k2 + 5)
+        rise = N.expand(-1, k2).scatter(1, j, 2 * N)
+        crossing = torch.cat([-fall - N, rise], 1)
+        alone, M = water_fill(q_own + q_own.sum(1, keepdim=True) - slack, k1 + 2)
+        switching_off = torch.cat([-alone - M, torch.zeros_like(rise)], 1)
+        shorter = crossing.norm(dim=1) <= switching_off.norm(dim=1)
+        move = torch.where(shorter.unsqueeze(1), crossing, switching_off)
+        lower[mine] = move.norm(dim=1)
+        way = move @ torch.cat([unit[own], unit[opp]])
+        upper[mine] = attack(net, x[mine], y[mine], way, mu[opp][j.squeeze(1)])
+    broken = y * net(x) <= 0
+    return Radii(torch.where(broken, 0.0, lower), torch.where(broken, 0.0, upper))
+
+
+def attack(
+    classifier: BayesRule | MultiClassNet,
+    x: Float[Tensor, "n D"],
+    y: Float[Tensor, " n"],
+    way: Float[Tensor, "n D"],
+    target: Float[Tensor, "n D"],
+) -> Float[Tensor, " n"]:
+    """The shorter crossing of two rays: past the nearest point of B, and to the opposite centre."""
+    return torch.minimum(
+        first_crossing(classifier, x, y, way, REACH), first_crossing(classifier, x, y, target - x)
+    )
+
+
+def water_fill(
+    height: Float[Tensor, "n k"], weight: float
+) -> tuple[Float[Tensor, "n k"], Float[Tensor, "n 1"]]:
+    """nu = (height - weight * N)_+ with N = sum nu: N = max over prefixes m of sum / (1 + m weight)."""
+    top = height.sort(dim=1, descending=True).values.cumsum(1)
+    counts = torch.arange(1, height.shape[1] + 1, dtype=height.dtype, device=height.device)
+    N = (top / (1 + counts * weight)).amax(1, keepdim=True).clamp_min(0)
+    return (height - weight * N).clamp_min(0), N
+
+
+def prop48_centres(net: MultiClassNet) -> tuple[Float[Tensor, "k D"], float]:
+    """mu and its norm, recovered from w_j = mu_j + S_s; refused where they are not orthogonal."""
+    if net.w.dim() != 3 or net.w.shape[1] != 1:
+        raise CallError(
+            "this interval is for the net of li2025, Prop. 4.8: one neuron a subclass, no ensemble"
+        )
+    w = net.w.squeeze(1)
+    mu = torch.empty_like(w)
+    for sign in (1, -1):
+        mine = net.labels * sign > 0
+        # sum_j w_j = (K_s + 1) S_s
+        mu[mine] = w[mine] - w[mine].sum(0) / (int(mine.sum()) + 1)
+    gram = mu @ mu.T
+    rho2 = gram.diagonal().mean()
+    if (gram / rho2 - torch.eye(len(gram), dtype=gram.dtype)).abs().max() > 1e-9:
+        raise CallError("the interval of the Prop. 4.8 net needs orthogonal centres of one norm")
+    return mu, float(rho2.sqrt())
