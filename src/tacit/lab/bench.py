@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 from tacit.lab.exhibit import Scale
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+@runtime_checkable
 class Progress(Protocol):
     """Where steps are announced (a bar on stderr, or nowhere)."""
 
@@ -24,6 +25,7 @@ class Progress(Protocol):
         """A context whose value is called once after each finished step."""
 
 
+@runtime_checkable
 class Parts(Protocol):
     """Finished pieces of a run, kept in its folder until the run is complete."""
 
@@ -58,13 +60,16 @@ class Bench:
         return [self.seed + i for i in range(repeats)]
 
     def generator(self, *names: str | int | float, seed: int | None = None) -> torch.Generator:
-        """A random stream of its own for each purpose, so that adding one leaves the others alone."""
+        """A random stream of its own for each purpose, so that adding one leaves the others alone.
+
+        Drawn on the CPU, so that a seed means the same data on every device.
+        """
         import torch
 
         text = "/".join(str(name) for name in (self.seed if seed is None else seed, *names))
-        # two different checksums make a 64-bit state; hash() changes from process to process
+        # two different checksums make the state; hash() changes from process to process
         state = zlib.crc32(text.encode()) << 31 ^ zlib.adler32(text.encode())
-        return torch.Generator(device=self.device).manual_seed(state)
+        return torch.Generator().manual_seed(state)
 
     def steps(self, items: Iterable[T], label: str) -> Iterator[T]:
         """Iterate with a progress bar that shows the step and the time left."""

@@ -51,7 +51,9 @@ class Expected:
     def __str__(self) -> str:
         parts = []
         if self.value is not None:
-            parts.append(f"{self.value:.6g}" + (f" ± {self.tolerance:.2g}" if self.tolerance else ""))
+            parts.append(
+                f"{self.value:.6g}" + (f" ± {self.tolerance:.2g}" if self.tolerance else "")
+            )
         if self.min is not None:
             parts.append(f"≥ {self.min:.6g}")
         if self.max is not None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, runtime_checkable
 
 from tacit.errors import CallError, RunError
 from tacit.lab.claim import Claim
@@ -39,6 +39,7 @@ class Paper:
     bibtex: str
 
 
+@runtime_checkable
 class Savable(Protocol):
     """A net that can be written: its tensors, and the metadata that rebuild it."""
 
@@ -55,6 +56,7 @@ class Outcome:
     nets: Mapping[str, Savable] = field(default_factory=dict)
 
 
+@runtime_checkable
 class ExhibitCode(Protocol):
     """What the module of an exhibit offers."""
 

@@ -1,0 +1,5 @@
+"""`python -m tacit`, the same as the `tacit` command."""
+
+from tacit.cli import main
+
+main()

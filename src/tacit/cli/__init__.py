@@ -1,0 +1,57 @@
+"""The `tacit` command: each wrong call is one line on stderr, and the exit status says which kind.
+
+0: done (also where claims differ). 1: an exhibit could not run. 2: the call was wrong.
+130: interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import typer
+
+from tacit.cli.app import app
+from tacit.cli.lines import complain
+from tacit.errors import TacitError
+
+INTERRUPTED = 130
+# newer versions of typer carry click inside: its base class is reached the same way in all of them
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit with its status."""
+    os.environ.setdefault(
+        "MPLBACKEND", "agg"
+    )  # figures go to files, whether or not there is a display
+    sys.exit(status(sys.argv[1:] if arguments is None else arguments))
+
+
+def status(arguments: Sequence[str]) -> int:
+    """Run the command line; the exit status."""
+    command = typer.main.get_command(app)
+    asked = list(arguments) or ["--help"]
+    try:
+        answer = command.main(asked, prog_name="tacit", standalone_mode=False)
+    except TacitError as error:
+        complain(str(error))
+        return error.exit_status
+    except _UsageError as error:
+        complain(_usage(error))
+        return 2
+    except (KeyboardInterrupt, typer.Abort):
+        answer = INTERRUPTED
+    if answer == INTERRUPTED:
+        complain("interrupted: the same command resumes")
+    return answer if isinstance(answer, int) else 0
+
+
+def _usage(error: Exception) -> str:
+    """click's message, with the command whose help tells what would be right."""
+    message = error.format_message().rstrip(".")  # type: ignore[attr-defined]
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "tacit"
+    return f"{message[:1].lower()}{message[1:]}; see `{path} --help`"

@@ -1,0 +1,251 @@
+"""The commands: list, show, run, verify, cite. Nothing heavy is imported before a run begins."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tacit.cli.lines import complain, print_json
+from tacit.errors import RunError
+from tacit.lab.exhibit import SCALES, Exhibit
+from tacit.lab.record import RunRecord, read_record
+from tacit.lab.registry import Catalogue, catalogue
+from tacit.lab.store import plain
+from tacit.version import __version__
+
+app = typer.Typer(
+    help="Run the claims of papers on implicit bias and robustness, and see which hold.",
+    rich_markup_mode=None,  # help without rich is there in half the time
+)
+
+NONE: list[str] = []  # a default that typer reads and never writes to
+
+
+def _complete_ids(incomplete: str) -> list[tuple[str, str]]:
+    found = catalogue().exhibits.values()
+    return [(one.id, one.title) for one in found if one.id.startswith(incomplete)]
+
+
+def _complete_papers(incomplete: str) -> list[tuple[str, str]]:
+    found = catalogue().papers.values()
+    return [(one.key, one.title) for one in found if one.key.startswith(incomplete)]
+
+
+def _complete_either(incomplete: str) -> list[tuple[str, str]]:
+    return _complete_papers(incomplete) + _complete_ids(incomplete)
+
+
+Ids = Annotated[
+    list[str], typer.Argument(metavar="ID", help="Exhibits.", autocompletion=_complete_ids)
+]
+Papers = Annotated[
+    list[str],
+    typer.Argument(metavar="PAPER", help="Papers.", autocompletion=_complete_papers),
+]
+Names = Annotated[
+    list[str],
+    typer.Argument(metavar="ID|PAPER", help="What to cite.", autocompletion=_complete_either),
+]
+ScaleName = Annotated[
+    str,
+    typer.Option(
+        "--scale",
+        metavar="|".join(SCALES),
+        help="smoke tests the code in seconds; laptop shows the claim in minutes; paper has the "
+        "paper's own sizes.",
+        autocompletion=lambda: list(SCALES),
+    ),
+]
+Settings = Annotated[
+    list[str],
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change a setting; repeat for more. alpha=.1,.2 is a list.",
+    ),
+]
+Seed = Annotated[str, typer.Option(metavar="N", help="The repeats use seed N, N+1, ...")]
+Device = Annotated[
+    str,
+    typer.Option(
+        metavar="auto|cpu|cuda",
+        help="auto is a GPU where there is one.",
+        autocompletion=lambda: ["auto", "cpu", "cuda"],
+    ),
+]
+Out = Annotated[Path, typer.Option(metavar="DIR", help="Where the run folders are, one per id.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Run anew, even if a complete run is there.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+
+
+def _print_version(asked: bool) -> bool:
+    if asked:
+        print(__version__)
+        raise typer.Exit
+    return asked
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command("list")
+def list_exhibits(as_json: Json = False) -> None:
+    """List all papers and their exhibits."""
+    found = catalogue()
+    for broken in found.broken:
+        complain(f"warning: {broken}")
+    if as_json:
+        print_json(
+            {
+                "papers": [plain(paper) for paper in found.papers.values()],
+                "exhibits": [_described(exhibit) for exhibit in found.exhibits.values()],
+            }
+        )
+        return
+    from tacit.cli.tables import print_list
+
+    print_list(found)
+
+
+@app.command()
+def show(
+    id: Annotated[
+        str, typer.Argument(metavar="ID", help="An exhibit.", autocompletion=_complete_ids)
+    ],
+    out: Out = Path("runs"),
+    as_json: Json = False,
+) -> None:
+    """Show an exhibit: its claim, its configs at the three scales, and its run if there is one."""
+    found = catalogue()
+    exhibit = found.find(id)
+    run = _known_run(out / id)
+    if as_json:
+        configs = {scale: plain(exhibit.scales[scale]) for scale in SCALES}
+        known = run.as_json() if run else None
+        print_json({**_described(exhibit), "scales": configs, "run": known})
+        return
+    from tacit.cli.tables import print_exhibit, print_ledger
+
+    print_exhibit(exhibit, found.papers[exhibit.paper])
+    if run:
+        print_ledger(found, [run])
+
+
+@app.command()
+def run(
+    ids: Ids,
+    scale: ScaleName = "laptop",
+    settings: Settings = NONE,
+    seed: Seed = "0",
+    device: Device = "auto",
+    out: Out = Path("runs"),
+    fresh: Fresh = False,
+    as_json: Json = False,
+) -> None:
+    """Run exhibits; a complete run of the same config is reported again."""
+    from tacit.cli.session import run_all
+
+    found = catalogue()
+    exhibits = [found.find(id) for id in dict.fromkeys(ids)]
+    runs, failures = run_all(
+        exhibits,
+        scale=scale,
+        settings=settings,
+        seed=seed,
+        device=device,
+        out=out,
+        fresh=fresh,
+    )
+    _tell(found, runs, [run.folder / "report.html" for run in runs], as_json)
+    if failures:
+        raise typer.Exit(RunError.exit_status)
+
+
+@app.command()
+def verify(
+    papers: Papers = NONE,
+    scale: ScaleName = "laptop",
+    settings: Settings = NONE,
+    seed: Seed = "0",
+    device: Device = "auto",
+    out: Out = Path("runs"),
+    fresh: Fresh = False,
+    as_json: Json = False,
+) -> None:
+    """Run all exhibits of the papers (of all papers if none is named) and write one report."""
+    from tacit.cli.session import run_all
+    from tacit.report.publish import publish_summary
+
+    found = catalogue()
+    keys = [found.paper(key).key for key in dict.fromkeys(papers)] or list(found.papers)
+    runs, failures = run_all(
+        [exhibit for key in keys for exhibit in found.of_paper(key)],
+        scale=scale,
+        settings=settings,
+        seed=seed,
+        device=device,
+        out=out,
+        fresh=fresh,
+    )
+    reports = [publish_summary(out, runs, failures)] if runs else []
+    _tell(found, runs, reports, as_json)
+    if failures:
+        raise typer.Exit(RunError.exit_status)
+
+
+@app.command()
+def cite(
+    names: Names = NONE,
+) -> None:
+    """Print BibTeX of tacit and of the papers (of all papers if none is named)."""
+    from tacit.report.cite import bibliography
+
+    found = catalogue()
+    keys = dict.fromkeys(
+        found.exhibits[name].paper if name in found.exhibits else found.paper(name).key
+        for name in names
+    )
+    print(bibliography(found.papers[key] for key in keys or found.papers))
+
+
+def _tell(found: Catalogue, runs: list[RunRecord], reports: list[Path], as_json: bool) -> None:
+    """What was found, as a document or as a table with the paths of the reports under it."""
+    if as_json:
+        print_json({"runs": [run.as_json() for run in runs]})
+        return
+    from tacit.cli.tables import print_ledger
+
+    if runs:
+        print_ledger(found, runs)
+    for report in reports:
+        print(f"report: {report}")
+
+
+def _known_run(folder: Path) -> RunRecord | None:
+    """The complete run in that folder; a damaged one is told and passed over."""
+    try:
+        return read_record(folder) if folder.exists() else None
+    except RunError as error:
+        complain(str(error))
+        return None
+
+
+def _described(exhibit: Exhibit) -> dict[str, str]:
+    return {
+        "id": exhibit.id,
+        "paper": exhibit.paper,
+        "title": exhibit.title,
+        "where": exhibit.where,
+        "claim": exhibit.claim,
+    }

@@ -1,0 +1,17 @@
+"""What the command says besides its tables: one line on stderr, one JSON document on stdout."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+
+def complain(message: str) -> None:
+    """One line on stderr, whatever the message holds."""
+    print("tacit:", " ".join(message.split()), file=sys.stderr)
+
+
+def print_json(document: Any) -> None:
+    """The one document of a `--json` call."""
+    print(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))

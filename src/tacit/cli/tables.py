@@ -1,0 +1,112 @@
+"""Tables for people: readable from 80 columns on, and in a file."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tacit.lab.claim import SMOKE_REASON, Claim, Verdict
+from tacit.lab.exhibit import SCALES, Exhibit, Paper
+from tacit.lab.record import RunRecord
+from tacit.lab.registry import Catalogue
+from tacit.lab.settings import as_text
+from tacit.lab.store import plain
+from tacit.report import words
+
+PIPED_WIDTH = 110
+_COLOURS: dict[Verdict, str] = {
+    "holds": "green",
+    "differs": "red",
+    "not testable here": "bright_black",
+}
+
+
+def print_list(found: Catalogue) -> None:
+    """All exhibits, under their papers."""
+    console = _console()
+    for paper in found.papers.values():
+        console.print(_heading(paper))
+        table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+        for exhibit in found.of_paper(paper.key):
+            table.add_row(
+                Text(exhibit.id, "cyan"), Text(exhibit.where), Text(exhibit.title), end_section=True
+            )
+        console.print(table)
+        console.print()
+
+
+def print_exhibit(exhibit: Exhibit, paper: Paper) -> None:
+    """One exhibit: what it claims, its settings at the three scales, and how to run it."""
+    console = _console()
+    console.print(Text.assemble((exhibit.id, "bold cyan"), "  ", (exhibit.title, "bold")))
+    console.print(Text(f"{paper.authors} ({paper.year}), {exhibit.where}", "bright_black"))
+    console.print(Text(f"\n{exhibit.claim}\n"))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("setting", no_wrap=True)
+    for scale in SCALES:
+        table.add_column(scale, overflow="fold")
+    for name in plain(exhibit.scales["laptop"]):
+        values = (as_text(getattr(exhibit.scales[scale], name)) for scale in SCALES)
+        table.add_row(Text(name, "cyan"), *(Text(value.replace(",", ", ")) for value in values))
+    console.print(table)
+    console.print(Text(f"tacit run {exhibit.id}", "bold"))
+
+
+def print_ledger(found: Catalogue, runs: Sequence[RunRecord]) -> None:
+    """The claims of the runs, under their papers, and how many there are of each verdict."""
+    console = _console()
+    for key in dict.fromkeys(found.exhibits[run.id].paper for run in runs):
+        console.print()
+        console.print(_heading(found.papers[key]))
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=True)
+        table.add_column("verdict", min_width=9, max_width=14)
+        table.add_column("claim", ratio=1)
+        table.add_column("expected", justify="right", max_width=20)
+        table.add_column("measured", justify="right", min_width=9)
+        table.add_column("n", justify="right")
+        for run in (run for run in runs if found.exhibits[run.id].paper == key):
+            _add_run(table, found.exhibits[run.id], run)
+        console.print(table)
+    claims = [claim for run in runs for claim in run.claims]
+    if any(claim.reason == SMOKE_REASON for claim in claims):
+        console.print(Text(f"not testable here: {SMOKE_REASON}", _COLOURS["not testable here"]))
+    console.print(Text(words.totals(claims), "bold"))
+
+
+def _add_run(table: Table, exhibit: Exhibit, run: RunRecord) -> None:
+    told = f"  {run.scale}, seed {run.seed}, {words.duration(run.seconds)}"
+    table.add_row("", Text.assemble((exhibit.id, "bold cyan"), (told, "bright_black")))
+    for claim in run.claims:
+        colour = _COLOURS[claim.verdict]
+        table.add_row(
+            Text(f"{words.SYMBOLS[claim.verdict]} {claim.verdict}", colour),
+            _claim_cell(claim, colour),
+            words.expected(claim),
+            words.measured(claim),
+            words.sample_size(claim),
+        )
+    table.add_section()
+
+
+def _claim_cell(claim: Claim, colour: str) -> Text:
+    cell = Text.assemble(claim.statement, "\n", (f"{claim.id} · {claim.where}", "bright_black"))
+    if claim.reason and claim.reason != SMOKE_REASON:  # that one is told once, for all
+        cell.append(f"\n{claim.reason}", colour)
+    return cell
+
+
+def _heading(paper: Paper) -> Text:
+    about = f"  {paper.title} ({paper.authors}, {paper.year})"
+    return Text.assemble((paper.key, "bold"), (about, "bright_black"))
+
+
+def _console() -> Console:
+    """stdout; a file has no width of its own, and gets a readable one."""
+    wide = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return Console(file=sys.stdout, width=None if wide else PIPED_WIDTH, highlight=False)

@@ -1,0 +1,1 @@
+"""Running exhibits: what they are, how they are found, and folders that survive a kill."""

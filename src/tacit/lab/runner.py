@@ -1,0 +1,151 @@
+"""One run, from order to complete folder."""
+
+from __future__ import annotations
+
+import os
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from tacit.errors import CallError, RunError, TacitError
+from tacit.lab.bench import Bench, Progress
+from tacit.lab.claim import Claim
+from tacit.lab.exhibit import Exhibit, Outcome, Savable, Scale
+from tacit.lab.folder import Slot, locked
+from tacit.lab.order import Order
+from tacit.lab.parts import DiskParts
+from tacit.lab.provenance import describe, now
+from tacit.lab.record import RunRecord
+from tacit.lab.store import plain, read_dataset, write_dataset, write_json, write_text, write_whole
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What a report shows of a run: the order, what was found, and where it comes from."""
+
+    order: Order
+    data: xr.Dataset
+    claims: tuple[Claim, ...]
+    provenance: Mapping[str, Any]
+
+
+Publish = Callable[[Path, Sheet], None]
+"""Writes figure.svg, figure.png and report.html into the folder."""
+
+
+def run_exhibit(
+    exhibit: Exhibit,
+    config: Any,
+    *,
+    scale: Scale,
+    seed: int,
+    device: str,
+    out: Path,
+    fresh: bool,
+    progress: Progress,
+    publish: Publish,
+) -> RunRecord:
+    """Run the exhibit, or report its complete folder of the same order again unless `fresh`.
+
+    `device` is "auto", "cpu" or "cuda". An interrupted run goes on from its finished parts. Only
+    `TacitError` and `KeyboardInterrupt` come out of this: whatever else an exhibit raises is told
+    in one line, with the traceback in a file that the line names.
+    """
+    order = Order(exhibit, config, scale, seed, choose_device(device))
+    with locked(out, exhibit.id):
+        slot = Slot.of(order, out)
+        began_fresh = slot.began_fresh
+        healed = slot.heal()
+        if not fresh or (healed and began_fresh):
+            known = slot.complete(order)
+            if known is not None:
+                return known
+        resumed = slot.begin(fresh=fresh)
+        code = exhibit.load()
+        started, clock = now(), time.monotonic()
+        with _explained(exhibit.id, slot.partial / "error.log"):
+            bench = Bench(scale, seed, order.device, progress, DiskParts(slot.parts))
+            with _repeatable():
+                outcome = code.run(config, bench)
+            folder = slot.draft()
+            _draft(folder, order, outcome)
+            seconds = time.monotonic() - clock
+            provenance = describe(order, started=started, seconds=seconds, resumed=resumed)
+            # the report is made from what was stored: figure and folder cannot disagree
+            data = read_dataset(folder / "result.nc")
+            publish(folder, Sheet(order, data, outcome.claims, provenance))
+            return slot.seal(provenance)
+
+
+def choose_device(device: str) -> str:
+    """The device that is meant: "auto" is a GPU where there is one."""
+    if device not in ("auto", "cpu", "cuda"):
+        raise CallError(f"device {device!r} is none of auto, cpu, cuda")
+    if device == "cpu":
+        return device
+    import torch
+
+    if torch.cuda.is_available():
+        return "cuda"
+    if device == "cuda":
+        raise CallError("device cuda: torch sees no GPU here; use --device cpu")
+    return "cpu"
+
+
+def _draft(folder: Path, order: Order, outcome: Outcome) -> None:
+    """Write what was found, before anything is made of it."""
+    write_json(folder / "config.json", plain(order.config))
+    write_json(folder / "claims.json", [claim.as_json() for claim in outcome.claims])
+    write_dataset(folder / "result.nc", outcome.data)
+    for name, net in outcome.nets.items():
+        _save_net(folder / "nets" / f"{quote(name, safe='')}.safetensors", net)
+
+
+def _save_net(path: Path, net: Savable) -> None:
+    from safetensors.torch import save_file
+
+    tensors, metadata = net.state()
+    # clones: safetensors refuses tensors that share memory, and views that are not contiguous
+    owned = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}
+    write_whole(path, lambda temporary: save_file(owned, temporary, metadata=metadata))
+
+
+@contextmanager
+def _repeatable() -> Iterator[None]:
+    """Ask torch for algorithms that give the same bits again; warn where there is none.
+
+    The global random state is left alone on purpose: an exhibit that draws from it instead of from
+    `bench.generator` is then caught by the test that runs every exhibit twice.
+    """
+    import torch
+
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read when CUDA starts
+    before = torch.are_deterministic_algorithms_enabled()
+    warned = torch.is_deterministic_algorithms_warn_only_enabled()
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before, warn_only=warned)
+
+
+@contextmanager
+def _explained(id: str, log: Path) -> Iterator[None]:
+    """Tell any failure of an exhibit's own code in one line; the traceback goes to `log`."""
+    try:
+        yield
+    except TacitError:
+        raise
+    except Exception as error:  # an exhibit may raise anything
+        write_text(log, traceback.format_exc())
+        raise RunError(
+            f"exhibit {id} could not run: {type(error).__name__}: {error} (traceback in {log})"
+        ) from error

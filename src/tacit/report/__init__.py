@@ -1,0 +1,1 @@
+"""Figures and reports: what a run looks like to a reader."""

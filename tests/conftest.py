@@ -1,0 +1,39 @@
+"""Annotations, shapes too, are enforced in every test: the hook is set before tacit is imported."""
+
+from jaxtyping import install_import_hook
+
+install_import_hook("tacit", "typecheck.checked")
+
+import os  # noqa: E402
+from collections.abc import Iterator  # noqa: E402
+from pathlib import Path  # noqa: E402
+
+import hypothesis  # noqa: E402
+import pytest  # noqa: E402
+
+import fakes  # noqa: E402
+from tacit.lab import registry  # noqa: E402
+
+os.environ["MPLBACKEND"] = "agg"
+
+# fixed examples, so that a run repeats; no clock, since the machine has neighbours
+hypothesis.settings.register_profile("tacit", max_examples=25, deadline=None, derandomize=True)
+hypothesis.settings.load_profile("tacit")
+
+
+@pytest.fixture
+def only_fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A laboratory in which nothing but the fake papers is installed, and an empty working folder.
+
+    The value is a folder on the path in which `fakes.install` can put further packages.
+    """
+    site, here = tmp_path / "site", tmp_path / "here"
+    site.mkdir()
+    here.mkdir()
+    monkeypatch.chdir(here)
+    monkeypatch.syspath_prepend(site)
+    monkeypatch.setattr(registry, "HOME", "fakes.papers")
+    registry.catalogue.cache_clear()
+    fakes.install(site, toy2020="fakes.toy", odd2021="fakes.odd")
+    yield site
+    registry.catalogue.cache_clear()

@@ -1,0 +1,3 @@
+"""A package that cannot be imported."""
+
+raise RuntimeError("this package\nis broken")

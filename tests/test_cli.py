@@ -1,0 +1,239 @@
+"""The command line: exit statuses, one line for what went wrong, pure JSON, tables for people."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fakes
+from contract import check_document, check_page
+from tacit.cli import status
+from tacit.report.cite import TACIT
+
+ROOT = Path(__file__).resolve().parents[1]
+MEAN = ["run", "toy2020.mean", "--scale", "smoke"]
+
+pytestmark = pytest.mark.usefixtures("only_fakes")
+Capture = pytest.CaptureFixture[str]
+
+
+def one_line(capsys: Capture) -> str:
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    (line,) = printed.err.splitlines()
+    assert line.startswith("tacit: ")
+    return line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        (["fly"], "no such command 'fly'; see `tacit --help`"),
+        (["run"], "missing argument 'ID'; see `tacit run --help`"),
+        (["show"], "missing argument 'ID'; see `tacit show --help`"),
+        (["list", "x"], "unexpected extra argument"),
+        (["run", "toy2020.mean", "--speed", "9"], "no such option: --speed"),
+        (["run", "toy2020.mean", "--seed"], "--seed' requires an argument"),
+        (["run", "toy2020.mean", "--seed", "x"], "seed takes a whole number from 0 on"),
+        (["run", "toy2020.mean", "--seed", "-1"], "got '-1'"),
+        (["run", "toy2020.mean", "--scale", "big"], "scale 'big' is none of smoke, laptop, paper"),
+        (["run", "toy2020.mean", "--device", "tpu"], "device 'tpu' is none of auto, cpu, cuda"),
+        (["run", "toy2020.men"], "there is no exhibit 'toy2020.men'; near: toy2020.mean"),
+        (["run", "toy2020"], "toy2020 is a paper: `tacit verify toy2020` runs all of it"),
+        (["run", "toy2020.mean", "nothing"], "there is no exhibit 'nothing'"),
+        (["show", "toy2020.men"], "near: toy2020.mean"),
+        (["verify", "toy2020.mean"], "is an exhibit: `tacit run toy2020.mean` runs it"),
+        (["verify", "toy202"], "there is no paper 'toy202'; near: toy2020"),
+        (["cite", "toy202"], "there is no paper 'toy202'; near: toy2020"),
+        ([*MEAN, "--set", "k=1"], "there is no setting 'k'; near: K, K1"),
+        ([*MEAN, "--set", "K=x"], "K takes a whole number, as in --set K=4; got 'x'"),
+        ([*MEAN, "--set", "K"], "--set takes key=value"),
+        ([*MEAN, "--set", "K1=9"], "K1=9 must be between 1 and K=4"),
+    ],
+)
+def test_a_wrong_call_is_one_line(arguments: list[str], answer: str, capsys: Capture) -> None:
+    assert status(arguments) == 2
+    assert answer in one_line(capsys)
+    assert list(Path().iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("id", "answer"),
+    [
+        ("odd2021.raises", "could not run: ZeroDivisionError: a fault of two lines (traceback in "),
+        ("odd2021.absent", "is broken: importing fakes.nowhere.deep failed"),
+        ("odd2021.empty", "is broken: fakes.odd has no function run and draw"),
+    ],
+)
+def test_a_broken_exhibit_is_one_line(id: str, answer: str, capsys: Capture) -> None:
+    assert status(["run", id]) == 1
+    assert answer in one_line(capsys)
+
+
+def test_out_that_cannot_be_written_is_one_line(capsys: Capture) -> None:
+    Path("file").touch()
+    assert status(["verify", "--out", "file"]) == 1
+    assert "file is a file, not a folder: choose another --out" in one_line(capsys)
+
+
+def test_a_broken_package_is_warned_of_and_told_when_asked_for(
+    only_fakes: Path, capsys: Capture
+) -> None:
+    fakes.install(only_fakes, broken1999="fakes.broken")
+    assert status(["list"]) == 0
+    printed = capsys.readouterr()
+    assert "toy2020.mean" in printed.out
+    (warning,) = printed.err.splitlines()
+    assert warning.startswith("tacit: warning: exhibits of 'broken1999' are left out: RuntimeError")
+    assert status(["run", "broken1999.fig1"]) == 1
+    assert "broken1999.fig1 cannot be had" in one_line(capsys)
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"]])
+def test_help(arguments: list[str], capsys: Capture) -> None:
+    assert status(arguments) == 0
+    printed = capsys.readouterr()
+    assert all(name in printed.out for name in ("list", "show", "run", "verify", "cite"))
+    assert printed.err == ""
+
+
+def test_version(capsys: Capture) -> None:
+    assert status(["--version"]) == 0
+    assert capsys.readouterr().out == "0.1.0\n"
+
+
+def test_list(capsys: Capture) -> None:
+    assert status(["list"]) == 0
+    assert "toy2020.mean" in capsys.readouterr().out
+    assert status(["list", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [paper["key"] for paper in document["papers"]] == ["home2019", "toy2020", "odd2021"]
+    assert document["exhibits"][1] == {
+        "id": "toy2020.mean",
+        "paper": "toy2020",
+        "title": "The mean of noise",
+        "where": "Theorem 1.2",
+        "claim": "The mean of n draws is within 3 alpha / sqrt(n) of zero.",
+    }
+
+
+def test_show_before_and_after_a_run(capsys: Capture) -> None:
+    assert status(["show", "toy2020.mean"]) == 0
+    shown = capsys.readouterr().out
+    for told in ("Theorem 1.2", "smoke", "laptop", "paper", "0.1, 0.2, 0.3", "tacit run toy2020"):
+        assert told in shown
+    assert "holds" not in shown
+    assert status(MEAN) == 0
+    capsys.readouterr()
+    assert status(["show", "toy2020.mean"]) == 0
+    assert "✓ holds" in capsys.readouterr().out
+    assert status(["show", "toy2020.mean", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["scales"]["paper"]["K"] == 10
+    assert document["run"]["seed"] == 0
+
+
+def test_show_tells_of_a_damaged_run(capsys: Capture) -> None:
+    Path("runs/toy2020.mean").mkdir(parents=True)
+    assert status(["show", "toy2020.mean"]) == 0
+    printed = capsys.readouterr()
+    assert "The mean of noise" in printed.out
+    assert "is damaged: provenance.json is missing; --fresh runs it anew" in printed.err
+
+
+def test_run_prints_a_table(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert status([*MEAN, "--set", "alpha=.1,.2"]) == 0
+    printed = capsys.readouterr().out
+    assert max(map(len, printed.splitlines())) <= 80
+    for told in ("✓ holds", "✗ differs", "○ not testable", "3 claims: 1 hold, 1 differ, 1 not"):
+        assert told in printed
+    assert printed.splitlines()[-1] == "report: runs/toy2020.mean/report.html"
+
+
+def test_json_is_all_there_is_on_stdout(capsys: Capture) -> None:
+    arguments = [*MEAN, "odd2021.raises", "--seed", "3", "--out", "some/where", "--json"]
+    assert status(arguments) == 1
+    printed = capsys.readouterr()
+    (run,) = check_document(printed.out, smoke=True)
+    assert (run["id"], run["scale"], run["seed"]) == ("toy2020.mean", "smoke", 3)
+    assert run["folder"] == "some/where/toy2020.mean"
+    assert "tacit: exhibit odd2021.raises could not run" in printed.err
+
+
+def test_one_exhibit_named_twice_is_run_once(capsys: Capture) -> None:
+    assert status([*MEAN, "toy2020.mean", "--json"]) == 0
+    assert len(check_document(capsys.readouterr().out, smoke=True)) == 1
+
+
+def test_verify_all_papers(capsys: Capture) -> None:
+    assert status(["verify", "--scale", "smoke"]) == 1  # two run, three cannot
+    printed = capsys.readouterr()
+    lines = printed.out.splitlines()
+    assert lines[-2:] == [
+        "6 claims: 2 hold, 2 differ, 2 not testable here",
+        "report: runs/report.html",
+    ]
+    assert len(printed.err.splitlines()) >= 3
+    page = Path("runs/report.html").read_text(encoding="utf-8")
+    check_page(page)
+    assert "Could not run" in page
+
+
+def test_verify_one_paper_as_json(capsys: Capture) -> None:
+    assert status(["verify", "toy2020", "--scale", "smoke", "--json"]) == 0
+    (run,) = check_document(capsys.readouterr().out, smoke=True)
+    assert run["id"] == "toy2020.mean"
+    assert Path("runs/report.html").exists()
+
+
+def test_cite(capsys: Capture) -> None:
+    for arguments, papers in (
+        (["cite"], ["home2019", "toy2020", "odd2021"]),
+        (["cite", "toy2020.mean", "toy2020"], ["toy2020"]),
+    ):
+        assert status(arguments) == 0
+        printed = capsys.readouterr().out
+        assert printed.startswith(TACIT)
+        assert printed.count("@article") == len(papers)
+        assert all(f"@article{{{key}" in printed for key in papers)
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("run toy", "toy2020.mean"),
+        ("show toy", "toy2020.mean"),
+        ("verify to", "toy2020"),
+        ("cite to", "toy2020.mean"),
+        ("run toy2020.mean --scale sm", "smoke"),
+    ],
+)
+def test_completion(
+    typed: str, offered: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = f"tacit {typed}"
+    monkeypatch.setenv("_TACIT_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+    with pytest.raises(SystemExit):
+        status([])
+    assert offered in capsys.readouterr().out.split()
+
+
+def test_python_m_tacit() -> None:
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")])
+    done = subprocess.run(
+        [sys.executable, "-m", "tacit", "run", "nothing"],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("tacit: there is no exhibit 'nothing'")
