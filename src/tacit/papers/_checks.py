@@ -1,0 +1,39 @@
+"""What configs of several papers check in the same words (torch is not needed for that)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tacit.errors import CallError
+
+
+def check_clusters(K: int, K1: int, D: int) -> None:
+    """1 <= K1 < K <= D."""
+    if not 1 <= K1 < K:
+        raise CallError(f"K1={K1} with K={K}: the positive clusters number 1 to {K - 1}")
+    if K > D:
+        raise CallError(f"K={K} > D={D}: orthogonal centres need D >= K; raise D or lower K")
+
+
+def check_pairs(K: tuple[int, ...], K1: tuple[int, ...], D: int) -> None:
+    """K and K1 come in pairs, each a valid count of clusters."""
+    if len(K) != len(K1):
+        raise CallError(
+            f"K has {len(K)} values and K1 {len(K1)}: they pair up, as in --set K=4,10 --set K1=2,6"
+        )
+    for k, k1 in zip(K, K1, strict=True):
+        check_clusters(k, k1, D)
+
+
+def check_at_least(name: str, values: Iterable[float], least: float, why: str = "") -> None:
+    """Every value is at least `least`."""
+    for value in values:
+        if not value >= least:
+            raise CallError(f"{name}={value}: it is at least {least:g}{why and f' ({why})'}")
+
+
+def check_positive(name: str, values: Iterable[float]) -> None:
+    """Every value is positive."""
+    for value in values:
+        if not value > 0:
+            raise CallError(f"{name}={value}: it is a positive number")

@@ -1,0 +1,136 @@
+"""The exhibits of min2024 against independent computations."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import multivariate_normal, norm
+
+from tacit.data import cluster_mixture, orthogonal_centres
+from tacit.errors import CallError
+from tacit.lab.bench import Bench
+from tacit.lab.progress import Silent
+from tacit.papers.min2024 import Bounds, Field, RadiusBounds, Realize, claim, fig7, prop1, thm1, thm3
+
+
+class Memory(dict):
+    def put(self, name, data):
+        self[name] = data
+
+
+@pytest.fixture
+def bench():
+    return Bench("laptop", 0, "cpu", Silent(), Memory())
+
+
+def verdicts(outcome):
+    return {claim.id: claim.verdict for claim in outcome.claims}
+
+
+def test_every_split_realises_the_closed_forms(bench):
+    outcome = claim.run(Realize(D=15, K=5, K1=2, h=12, splits=4, n=200), bench)
+    assert set(verdicts(outcome).values()) == {"holds"}
+    # a net that misses one neuron is told apart: the claim can fail
+    net = outcome.nets["F(3)"]
+    damaged = type(net)(net.w, net.v * (torch.arange(12) != int(net.v.abs().argmax())), p=3.0)
+    x = torch.randn(50, 15, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    assert claim.relative_gap(damaged(x), net(x)) > 1e-3
+
+
+def test_clean_error_of_F_agrees_with_gaussian_integrals(bench):
+    """F errs on a positive point where z+ <= 0 or z+ < z-, two half-planes of one Gaussian pair."""
+    K, K1, ratio, n = 4, 2, 1.0, 100_000
+    outcome = prop1.run(Bounds(K=(K,), K1=(K1,), ratio=(ratio,), p=(3.0,), n=n), bench)
+    sd = 1 / math.sqrt(K * ratio)
+    # s = sum_own ~ N(1, K1 sd^2), t = sum_opp ~ N(0, K2 sd^2), wrong iff s <= max(t, 0)
+    plane = norm.cdf(-1 / (sd * math.sqrt(K)))
+    alone = norm.cdf(-1 / (sd * math.sqrt(K1)))
+    cov = [[K1 * sd**2, K1 * sd**2], [K1 * sd**2, K * sd**2]]
+    both = multivariate_normal([1, 1], cov).cdf([0, 0])
+    wrong = alone + plane - both
+    measured = int(outcome.data.wrong_F.squeeze()) / n
+    assert abs(measured - wrong) < 4 * math.sqrt(wrong * (1 - wrong) / n)
+
+
+def test_survivors_of_d0_follow_their_gaussian(bench):
+    """F survives (1+rho)/sqrt(K) along d0 where sum_own - relu(sum_opp) is large: at one pair K = 2
+    this is a Gaussian integral in two coordinates, done here by quadrature."""
+    rho, ratio, n = 0.5, 2.0, 30_000
+    config = RadiusBounds(K=(2,), K1=(1,), ratio=(ratio,), p=(3.0,), rho=(rho,), delta=(0.5,), n=n)
+    outcome = thm1.run(config, bench)
+    sd = 1 / math.sqrt(2 * ratio)
+    grid = np.linspace(-8, 8, 2001) * sd
+    density = norm.pdf(grid, scale=sd)
+    density /= density.sum()
+    shift = (1 + rho) / 2
+    # own 1 + g - shift > relu(h + shift), and own > 0
+    survive = (density * norm.sf(np.maximum(grid + shift, 0) - (1 - shift), scale=sd)).sum()
+    measured = int(outcome.data.kept_F.squeeze()) / n
+    assert abs(measured - survive) < 4 * math.sqrt(survive / n)
+
+
+def test_counts_by_exact_radii_agree_with_counts_in_full_dimension(bench):
+    """The sweep draws in K dimensions; the same event in D = 60 has the same probability."""
+    config = RadiusBounds(K=(4,), K1=(2,), ratio=(2.0,), p=(3.0,), rho=(0.5,), delta=(0.5,), n=8000)
+    few = int(thm1.run(config, bench).data.broken_Fp.squeeze()) / 8000
+    from tacit.certify import radius
+    from tacit.nets import centre_net
+
+    mixture = cluster_mixture(orthogonal_centres(4, 60, 1.0, bench.generator("turn")), 2, 1 / math.sqrt(8))
+    points = mixture.sample(8000, bench.generator("full"))
+    radii = radius(centre_net(mixture, 3.0), points.x, points.y).lower
+    many = float((radii <= (math.sqrt(2) - 0.5) / 2).double().mean())
+    assert abs(few - many) < 4 * math.sqrt(2 * few / 8000)
+
+
+@pytest.mark.parametrize("module", [thm1, thm3])
+def test_theorems_hold_and_critical_radii_are_met(module, bench):
+    config = RadiusBounds(K=(4, 9), K1=(2, 5), ratio=(1.0, 4.0), p=(2.0, 3.0), n=4000)
+    outcome = module.run(config, bench)
+    assert set(verdicts(outcome).values()) == {"holds"}
+    ids = set(verdicts(outcome))
+    assert {"F", "Fp", "radius.F.centres", "radius.F^(3).centres", "radius.F^(2).noisy"} <= ids
+
+
+def test_a_bound_that_is_too_strong_is_found_to_differ(bench):
+    """The test of the test: with a hundredth of the true exponent's room, C = 1/2 is excluded."""
+    from tacit.papers.min2024.sweep import bound_claim, tails
+
+    config = RadiusBounds(K=(4,), K1=(2,), ratio=(1.0, 4.0), p=(3.0,), n=4000)
+    kept = thm1.run(config, bench).data.kept_F
+    strong = tails(kept, 4000, lambda cell: (2.0, 100 * float(cell.ratio * cell.rho**2)))
+    assert bound_claim("F", "too strong", "nowhere", strong, bench).verdict == "differs"
+
+
+def test_figure_7_says_what_the_caption_says(bench):
+    outcome = fig7.run(Field(angles=31), bench)
+    assert verdicts(outcome) == {"p1": "holds", "p2": "holds", "p3": "holds"}
+    # below two the pull is back towards the average, above two away from it
+    between = fig7.run(Field(angles=31, p=(1.5, 2.5)), bench).data
+    phi = between.phi.values
+    low, high = between.angle.values
+    near = phi < math.pi / 4 - 0.01
+    assert (low[near] > phi[near]).all()
+    assert (high[near] < phi[near]).all()
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Bounds(K=(4,), K1=(5,)), "K1=5 with K=4"),
+        (lambda: Bounds(K=(4,), K1=(0,)), "K1=0 with K=4"),
+        (lambda: Bounds(K=(4, 5), K1=(2,)), "they pair up"),
+        (lambda: Bounds(K=(2000,), K1=(5,)), "K=2000 > D=1000"),
+        (lambda: Bounds(alpha=-0.1), r"alpha=-0\.1"),
+        (lambda: Bounds(p=(0.5,)), r"p=0\.5"),
+        (lambda: RadiusBounds(p=(1.0,)), r"p=1\.0"),
+        (lambda: Bounds(n=0), "n=0"),
+        (lambda: Bounds(ratio=(0.0,)), r"ratio=0\.0"),
+        (lambda: Realize(h=3), "h=3"),
+        (lambda: Field(p=(0.0,)), r"p=0\.0"),
+    ],
+)
+def test_impossible_settings_are_refused(make, words):
+    with pytest.raises(CallError, match=words):
+        make()
