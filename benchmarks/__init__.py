@@ -1,0 +1,1 @@
+"""Speed against references, each a ratio measured in one run on the same machine."""

@@ -24,6 +24,16 @@ def test_nothing_to_cross_is_inf_and_broken_is_zero():
     assert found.tolist() == [torch.inf, 0.0, 0.0]
 
 
+def test_a_tie_breaks_unless_told_otherwise():
+    # f = relu(1 - t) - relu(t - 2) along the ray: silent from 1 to 2, negative beyond
+    def net(x):
+        return torch.relu(1 - x[:, 0]) - torch.relu(x[:, 0] - 2)
+
+    x, y, ray = torch.zeros(1, 1).double(), torch.ones(1).double(), torch.full((1, 1), 4.0).double()
+    assert abs(first_crossing(net, x, y, ray).item() - 1) < 1e-9
+    assert abs(first_crossing(net, x, y, ray, ties_break=False).item() - 2) < 1e-9
+
+
 def test_reach_extends_the_ray():
     rule = Linear(torch.tensor([-1.0]).double(), 3.0)
     x, y, ray = torch.zeros(1, 1).double(), torch.ones(1).double(), torch.ones(1, 1).double()

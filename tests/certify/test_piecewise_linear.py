@@ -13,7 +13,13 @@ from scipy.optimize import minimize
 
 from tacit.certify import radius
 from tacit.certify.decoupled import decoupled_radius
-from tacit.data import cluster_mixture, min2024_mixture, orthogonal_centres, sqrt_d_mixture
+from tacit.data import (
+    cluster_mixture,
+    equiangular_centres,
+    min2024_mixture,
+    orthogonal_centres,
+    sqrt_d_mixture,
+)
 from tacit.errors import CallError
 from tacit.nets import Linear, TwoLayerNet, average_net, decoupled_net, frei_net
 
@@ -152,6 +158,19 @@ def test_neurons_that_are_not_orthogonal_get_an_honest_interval():
             shift = normal(seed, 30, 6)
             shift = shift / shift.norm(dim=1, keepdim=True) * (found.lower * 0.999).unsqueeze(1)
             assert (points.y * net(points.x + shift) > 0).all()
+
+
+def test_a_strict_crossing_of_neurons_that_are_not_orthogonal():
+    """f_dec on a simplex of five: half the distance between centres, sqrt(2 (1 - c)) / 2, brackets."""
+    mixture = cluster_mixture(equiangular_centres(5, 8, -0.25, 3.0), 3, 0.1)
+    net = decoupled_net(mixture)
+    strict = radius(net, mixture.centres, mixture.labels, ties_break=False)
+    tied = radius(net, mixture.centres, mixture.labels)
+    assert (strict.lower <= strict.upper).all()
+    assert (tied.upper <= strict.upper).all()
+    assert (tied.lower <= 1.5 + 1e-9).all()
+    assert (strict.lower / 3 <= 0.8165).all()
+    assert (strict.upper / 3 >= 0.8164).all()
 
 
 def test_ensembles_get_a_row_each():

@@ -11,7 +11,17 @@ from tacit.data import cluster_mixture, orthogonal_centres
 from tacit.errors import CallError
 from tacit.lab.bench import Bench
 from tacit.lab.progress import Silent
-from tacit.papers.min2024 import Bounds, Field, RadiusBounds, Realize, claim, fig7, prop1, thm1, thm3
+from tacit.papers.min2024 import (
+    Bounds,
+    Field,
+    RadiusBounds,
+    Realize,
+    claim,
+    fig7,
+    prop1,
+    thm1,
+    thm3,
+)
 
 
 class Memory(dict):
@@ -77,7 +87,9 @@ def test_counts_by_exact_radii_agree_with_counts_in_full_dimension(bench):
     from tacit.certify import radius
     from tacit.nets import centre_net
 
-    mixture = cluster_mixture(orthogonal_centres(4, 60, 1.0, bench.generator("turn")), 2, 1 / math.sqrt(8))
+    mixture = cluster_mixture(
+        orthogonal_centres(4, 60, 1.0, bench.generator("turn")), 2, 1 / math.sqrt(8)
+    )
     points = mixture.sample(8000, bench.generator("full"))
     radii = radius(centre_net(mixture, 3.0), points.x, points.y).lower
     many = float((radii <= (math.sqrt(2) - 0.5) / 2).double().mean())

@@ -45,12 +45,12 @@ def decoupled_radius(
     down, up = (c.sort(dim=1, descending=True) for c in (own, opp))
     ahead = torch.nn.functional.pad(down.values.cumsum(1), (1, 0))
     behind = up.values.cumsum(1)
+    place = up.indices.argsort(dim=1)
     sizes = torch.arange(own.shape[1] + 1, dtype=own.dtype, device=own.device)
     for m in range(1, opp.shape[1] + 1):
         lines = (a * ahead - b * behind[:, m - 1 : m]) / (sizes * a**2 + m * b**2)
         lam = lines.amax(1, keepdim=True).clamp_min(0)
         fall = -torch.minimum(lam * a, own.clamp_min(0))
-        place = up.indices.argsort(dim=1)
         rise = torch.where(place < m, lam * b, 0.0)
         square = fall.square().sum(1) + rise.square().sum(1)
         best = best.better(Shortest(square, fall, rise))

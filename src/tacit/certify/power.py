@@ -60,6 +60,7 @@ SETTLED = 1e-6  # the slope is a difference of logarithms: relative, and its squ
 BISECTION_STEPS = 42
 CHUNK = 4096
 MOST_UNEQUAL = 14
+EQUAL = 1e-11  # weights that differ by rounding are equal
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ def chunk_radius(task: Separable) -> Shortest:
     best = end(task)
     if task.opp.shape[1]:
         order = task.opp.argsort(dim=1, descending=True)
-        equal = bool((task.A_opp == task.A_opp[0]).all())
+        equal = bool(task.A_opp.max() <= (1 + EQUAL) * task.A_opp.min())
         if task.p >= 2 and equal:
             best = best.better(scan(task, order[:, 0], risers=None))
         elif task.p >= 2:

@@ -11,6 +11,7 @@ least own and the largest opposite weight give a net that is broken wherever thi
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import torch
 from jaxtyping import Float
@@ -65,7 +66,7 @@ def separable_radius(
         square[mine] = best.square
         move[mine] = together(best, own, opp)
     radius = square.sqrt()
-    return exactly(radius) if exact else stretched(net, x, y, unit, radius, move)
+    return exactly(radius) if exact else stretched(net, x, y, unit, radius, move, ties_break)
 
 
 def stretched(
@@ -75,18 +76,21 @@ def stretched(
     unit: Float[Tensor, "h D"],
     radius: Float[Tensor, " n"],
     move: Float[Tensor, "n h"],
+    ties_break: bool,
 ) -> Radii:
     """The interval where the separable solution is not the whole truth."""
-    broken = y * net(x) <= 0
+    crossing = partial(first_crossing, net, ties_break=ties_break)
+    margin = y * net(x)
+    broken = margin <= 0 if ties_break else margin < 0
     lower = radius / torch.linalg.matrix_norm(unit, 2)
     inverse = torch.linalg.pinv(unit)
-    upper = first_crossing(net, x, y, move @ inverse.T, REACH)
+    upper = crossing(x, y, move @ inverse.T, REACH)
     # towards each neuron of the other sign: a net with dependent neurons may not follow `move`
     for sign in (1, -1):
         mine = (y * sign > 0).nonzero().squeeze(1)
         for neuron in net.w[net.v * sign < 0]:
             ray = neuron.expand(len(mine), -1) - x[mine]
-            upper[mine] = torch.minimum(upper[mine], first_crossing(net, x[mine], y[mine], ray))
+            upper[mine] = torch.minimum(upper[mine], crossing(x[mine], y[mine], ray))
     return Radii(torch.where(broken, 0.0, lower), torch.where(broken, 0.0, upper))
 
 

@@ -71,10 +71,15 @@ def check_assumption(mixture: ClusterMixture, d: float | None = None) -> Assumpt
     )
 
 
-def most_clusters(d: float, sigma: float, overlap: float = 0.0) -> int:
-    """The largest K that Assumption 2.2 admits: floor((d - Delta + 1) / (10 (p + Delta + 1)))."""
+def cluster_limit(d: float, sigma: float, overlap: float = 0.0) -> float:
+    """(d - Delta + 1) / (10 (p + Delta + 1)), which Assumption 2.2 asks K not to exceed."""
     delta = noise_term(d, sigma)
-    return max(math.floor((d - delta + 1) / (10 * (overlap + delta + 1))), 0)
+    return max((d - delta + 1) / (10 * (overlap + delta + 1)), 0.0)
+
+
+def most_clusters(d: float, sigma: float, overlap: float = 0.0) -> int:
+    """The largest K that Assumption 2.2 admits."""
+    return math.floor(cluster_limit(d, sigma, overlap))
 
 
 @dataclass(frozen=True)

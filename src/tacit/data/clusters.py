@@ -64,8 +64,8 @@ class ClusterMixture:
             if equal_counts
             else torch.multinomial(self.weights.to(device), n, True, generator=generator)
         )
-        noise = torch.randn(n, self.D, generator=generator, dtype=torch.float64, device=device)
-        x = self.centres.to(device)[z] + self.sd * noise
+        x = torch.randn(n, self.D, generator=generator, dtype=torch.float64, device=device)
+        x.mul_(self.sd).add_(self.centres.to(device)[z])  # in place: n * D can be large
         return Samples(x, self.labels.to(device)[z], z)
 
     def sample_seeds(self, n: int, seeds: Sequence[int], device: str = "cpu") -> Samples:

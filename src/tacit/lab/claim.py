@@ -10,6 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from tacit.errors import CallError
+
 Verdict = Literal["holds", "differs", "not testable here"]
 SMOKE_REASON = "smoke scale tests the code, not the claim"
 
@@ -117,6 +119,8 @@ def judge(
     here`. A claim that is exact at any size (an identity, a closed form) passes `smoke=False`.
     `because` explains a difference in one sentence; it is kept only where the verdict is `differs`.
     """
+    if expected.value is None and expected.min is None and expected.max is None:
+        raise CallError(f"claim {id}: words alone cannot be judged; expect a value, a min or a max")
     if smoke:
         return Claim(
             id, statement, where, expected, measured, spread, n, "not testable here", SMOKE_REASON

@@ -97,8 +97,9 @@ def critical_radii(config: Bounds, bench: Bench) -> xr.DataArray:
     def compute() -> xr.Dataset:
         rows = []
         for K, K1 in zip(config.K, config.K1, strict=True):
-            still = min2024_mixture(config.D, K, K1, 0.0)
-            noisy = min2024_mixture(config.D, K, K1, config.alpha)
+            still, noisy = (
+                min2024_mixture(config.D, K, K1, alpha).reduced() for alpha in (0.0, config.alpha)
+            )
             centres = Samples(still.centres, still.labels, torch.arange(K))
             points = noisy.sample(min(config.n, 20_000), bench.generator("critical", K, K1))
             rows.append([medians(still, centres), medians(noisy, points)])

@@ -1,0 +1,145 @@
+"""The exhibits of li2025 against closed forms, brute force and quadrature."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import minimize
+from scipy.stats import norm
+from test_min2024 import bench, verdicts  # noqa: F401 (a fixture)
+
+from tacit.data import cluster_mixture, equiangular_centres
+from tacit.errors import CallError
+from tacit.nets import decoupled_net, prop48_net
+from tacit.papers.li2025 import Biases, MultiClass, Picture, fig1, prop4_8, thm_d
+from tacit.papers.li2025.geometry import f_FD_distance, moves_to_boundary, pentagon
+
+
+def shortest_by_polar_search(mixture, j, *, ties_break):
+    """The least distance from centre j at which f_FD breaks, over directions of the plane."""
+    net, x, y = decoupled_net(mixture), mixture.centres[j], mixture.labels[j]
+    angle = torch.linspace(0, 2 * math.pi, 721, dtype=torch.float64)
+    length = torch.linspace(0, 2.5, 2501, dtype=torch.float64)
+    ways = torch.stack([angle.cos(), angle.sin()], 1)
+    points = x + length[:, None, None] * ways
+    score = (y * net(points.reshape(-1, 2))).reshape(len(length), -1)
+    broken = score <= 1e-12 if ties_break else score < -1e-9
+    return float(length[broken.any(1)].min())
+
+
+@pytest.mark.parametrize("ties_break", [True, False])
+def test_pentagon_distances_by_polar_search(ties_break):
+    mixture = pentagon()
+    found = np.linalg.norm(moves_to_boundary(mixture, ties_break=ties_break), axis=1)
+    for j in range(5):
+        searched = shortest_by_polar_search(mixture, j, ties_break=ties_break)
+        assert found[j] == pytest.approx(searched, abs=4e-3)
+
+
+@pytest.mark.parametrize("K", [4, 5, 6])
+def test_simplex_distances_are_the_closed_forms(K):
+    mixture = cluster_mixture(equiangular_centres(K, K, -1 / (K - 1)), (K + 1) // 2, 0.0)
+    for reading, ties_break in (("ties", True), ("strict", False)):
+        found = np.linalg.norm(moves_to_boundary(mixture, ties_break=ties_break), axis=1)
+        np.testing.assert_allclose(found, f_FD_distance(K, reading), rtol=1e-9)
+
+
+def test_fig1_finds_what_the_caption_overstates(bench):  # noqa: F811
+    outcome = fig1.run(Picture(D=40, K=(5, 6, 10), n=100, points=8, dim=5), bench)
+    found = verdicts(outcome)
+    differs = {id for id, verdict in found.items() if verdict == "differs"}
+    assert differs == {"pentagon.every.ties", "pentagon.every.strict", "simplex.every.ties"}
+    measured = {claim.id: claim.measured for claim in outcome.claims}
+    # the golden ratio: cos 72 = (sqrt(5)-1)/4 is the least distance to f_FA, 1/2 that to f_FD
+    assert measured["pentagon.least"] == pytest.approx((1 + math.sqrt(5)) / 2)
+    assert measured["simplex.every.ties"] == pytest.approx(0.5 / math.sqrt(3 / 8))
+    assert fig1.draw(outcome.data, Picture(D=40, K=(5, 6, 10))).axes
+
+
+def test_thm_d_counts_follow_gaussian_laws(bench):  # noqa: F811
+    config = Biases(D=100, K=4, K1=2, sigma=1.0, low=-0.5, high=0.5, steps=3, n=20_000)
+    data = thm_d.run(config, bench).data
+    # f_dec, ties: all own neurons off costs sqrt(sum relu(c)^2) >= relu(c_own), so survivors of r are at
+    # least P(sqrt(d)/2 + g > r), and more only by the other neurons' chance to help
+    at = float(data.radius[60])
+    kept = float(data.kept.sel(net="f_dec", radius=at)) / config.n
+    assert kept == pytest.approx(norm.sf(at - 5), abs=0.02)
+    # f_avg at b+ - b- = d/2: medians (1 +- 1/2) sqrt(d/k)
+    cell = data.sel(b_plus=0.5, b_minus=0.0)
+    assert float(cell.median_plus + cell.median_minus) / 2 == pytest.approx(1, abs=0.05)
+    # P(error) on negatives: d/2 - noise of sd sqrt(k d) = 20
+    assert float(cell.accuracy) == pytest.approx(1 - norm.sf(50 / 20) / 2, abs=0.005)
+
+
+def test_thm_d_at_the_papers_size(bench):  # noqa: F811
+    outcome = thm_d.run(Biases(steps=4, n=3000), bench)
+    assert set(verdicts(outcome).values()) == {"holds"}
+    assert set(outcome.nets) == {"f_avg", "f_dec"}
+
+
+def test_prop48_radius_by_constrained_minimisation(bench):  # noqa: F811
+    config = MultiClass(D=400, K=(4,), n=200, attacked=20)
+    data = prop4_8.run(config, bench).data
+    mixture = prop4_8.spanned(4, config, 0.0)
+    net = prop48_net(mixture)
+    x = mixture.centres[0]
+
+    def excess(delta):
+        return float(net((x + torch.from_numpy(delta)).unsqueeze(0))) / 400
+
+    starts = [(mixture.centres[j] - x).numpy() / 2 for j in (2, 3)]
+    best = min(
+        minimize(
+            lambda delta: delta @ delta,
+            start,
+            jac=lambda delta: 2 * delta,
+            constraints={"type": "ineq", "fun": lambda delta: -excess(delta)},
+            method="SLSQP",
+            options={"maxiter": 300},
+        ).fun
+        for start in starts
+    )
+    lower, upper = data.centre.values[0]
+    assert lower - 1e-6 <= math.sqrt(best) / 20 <= upper + 1e-3
+    assert upper == pytest.approx(2 / math.sqrt(10), rel=5e-3)
+
+
+def test_prop48_cross_entropy_where_it_does_not_underflow(bench):  # noqa: F811
+    config = MultiClass(D=20, K=(4,), n=400, attacked=10)
+    mixture = prop4_8.spanned(4, config, 1.0)
+    points = mixture.sample(400, bench.generator("x"))
+    net = prop48_net(mixture)
+    step = prop4_8.step_of_proof(mixture, points.y)
+    assert float(step[0].norm()) == pytest.approx(6 * math.sqrt(20 / 4))
+    _, _, log_sum = prop4_8.clean_counts(net, points, step)
+    loss = torch.nn.functional.cross_entropy(net.logits(points.x), points.z, reduction="sum")
+    assert math.exp(log_sum) == pytest.approx(float(loss))
+
+
+def test_prop48_verdicts(bench):  # noqa: F811
+    outcome = prop4_8.run(MultiClass(K=(4, 10), n=2000, attacked=100), bench)
+    found = verdicts(outcome)
+    assert {id for id, verdict in found.items() if verdict == "differs"} == {"proof.length"}
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Picture(K=(5,)), "K > 5"),
+        (lambda: Picture(K=(2, 6)), "K=2"),
+        (lambda: Picture(D=8, K=(10,)), "K=10 > D=8"),
+        (lambda: Picture(h=0.0), "h=0"),
+        (lambda: Biases(K1=10), "K1=10"),
+        (lambda: Biases(K1=0), "K1=0"),
+        (lambda: Biases(K=4000), "K=4000 > D=3072"),
+        (lambda: Biases(sigma=-1.0), "not negative"),
+        (lambda: Biases(low=0.5, high=0.0), "high=0"),
+        (lambda: MultiClass(K=(1,)), "K=1"),
+        (lambda: MultiClass(sigma=-0.1), "sigma=-0.1"),
+        (lambda: MultiClass(attacked=0), "attacked=0"),
+    ],
+)
+def test_bad_input_is_named(make, words):
+    with pytest.raises(CallError, match=words):
+        make()
