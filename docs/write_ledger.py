@@ -16,12 +16,12 @@ BEGIN, END = "<!-- claims: make ledger -->", "<!-- end of claims -->"
 
 def main(runs: Path) -> None:
     """Collect the claims of all exhibits in their order, and write both pages."""
-    found = {
-        exhibit: [Claim.from_json(record) for record in json.loads(path.read_text())]
+    found = [
+        (exhibit, [Claim.from_json(record) for record in json.loads(path.read_text())])
         for exhibit in exhibits()
         if (path := runs / exhibit.id / "claims.json").exists()
-    }
-    everything = [claim for claims in found.values() for claim in claims]
+    ]
+    everything = [claim for _, claims in found for claim in claims]
     counts = {verdict: sum(c.verdict == verdict for c in everything) for verdict in MARK}
     total = f"{len(everything)} claims: {counts['holds']} hold, {counts['differs']} differ"
     if counts["not testable here"]:
@@ -34,7 +34,7 @@ def main(runs: Path) -> None:
         "| exhibit | claim | expected | measured | verdict |",
         "| --- | --- | --- | --- | --- |",
     ]
-    for exhibit, claims in found.items():
+    for exhibit, claims in found:
         ledger.append(f"\n## {exhibit.id}: {exhibit.title}\n\n{exhibit.where}. {exhibit.claim}.\n")
         ledger.append(
             "| claim | expected | measured | n | verdict |\n| --- | --- | --- | --- | --- |"
