@@ -30,10 +30,8 @@ def main(runs: Path) -> None:
         "# Claims ledger\n",
         f"What `make demo` (laptop scale, seed 0) measured. {total}. Written by `make ledger`.\n",
     ]
-    short = [
-        "| exhibit | claim | expected | measured | verdict |",
-        "| --- | --- | --- | --- | --- |",
-    ]
+    head = "| exhibit | claim | expected | measured | verdict |\n| --- | --- | --- | --- | --- |"
+    every, findings = [head], [head]
     for exhibit, claims in found:
         ledger.append(f"\n## {exhibit.id}: {exhibit.title}\n\n{exhibit.where}. {exhibit.claim}.\n")
         ledger.append(
@@ -44,16 +42,23 @@ def main(runs: Path) -> None:
                 f"| {cell(claim.statement)}<br>*{claim.where}* | {' | '.join(numbers(claim))} |"
             )
             expected, measured, _, verdict = numbers(claim)
-            short.append(
-                f"| `{exhibit.id}` | {cell(claim.statement)} | {expected} | {measured} | {verdict} |"
-            )
+            row = f"| `{exhibit.id}` | {cell(claim.statement)} | {expected} | {measured} | {verdict} |"
+            every.append(row)
+            if claim.verdict == "differs":
+                findings.append(row)
             if claim.reason:
                 ledger.append(f"| → {cell(claim.reason)} | | | | |")
     Path("docs/ledger.md").write_text("\n".join(ledger) + "\n")
     readme = Path("README.md")
-    head, rest = readme.read_text().split(BEGIN)
-    table = "\n".join(short)
-    readme.write_text(f"{head}{BEGIN}\n{table}\n\n{total}.\n{END}{rest.split(END)[1]}")
+    before, rest = readme.read_text().split(BEGIN)
+    table = [
+        f"{total}. What differs:\n",
+        *findings,
+        "\n<details><summary>All of them</summary>\n",
+        *every,
+    ]
+    page = "\n".join([BEGIN, *table, "\n</details>", END])
+    readme.write_text(before + page + rest.split(END)[1])
     print(total)
 
 
