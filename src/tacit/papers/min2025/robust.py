@@ -118,7 +118,7 @@ def approach_claim(disagree: xr.DataArray, config: Robust, bench: Bench) -> Clai
     """Whether the largest p is the closest to Bayes, where disagreements can be counted.
 
     p -> inf is the nearest-centre rule, not the Bayes rule: with noise, log-sum-exp at temperature
-    sd^2 is best matched by a finite p.
+    sd^2 is best matched by a finite p. Counts can be small, so 95% limits are compared.
     """
     least, last = int(disagree.min()), int(disagree.sel(p=max(config.p)))
     nearest = float(disagree.p.values[int(disagree.values.argmin())])
@@ -126,10 +126,10 @@ def approach_claim(disagree: xr.DataArray, config: Robust, bench: Bench) -> Clai
     return judge(
         f"bayes.sign.{ratio:g}",
         f"the largest p, {max(config.p):g}, disagrees least with the Bayes rule at D/(alpha^2 K) = {ratio:g} "
-        "(measured: its disagreements over the fewest of any p)",
+        "(measured: the lower limit of its disagreements over the upper limit of the fewest of any p)",
         WHERE + ", F^(p) (p large) is close to Bayes",
         Expected(max=1.0),
-        last / max(least, 1),
+        proportion(last, config.n).low / proportion(least, config.n).high,
         n=config.n,
         smoke=bench.smoke,
         because=f"p = {nearest:g} is closest: as p grows F^(p) becomes the nearest-centre rule, which is "
