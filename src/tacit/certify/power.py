@@ -44,14 +44,15 @@ s finds the basins, and the root of the slope the bottom of the two best. Cost: 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from tacit.certify.roots import falling_root, high_rising_root, low_rising_root, power
+from tacit.certify.curve import Curve, Move, Separable
+from tacit.certify.roots import power
 from tacit.errors import CallError
 
 GRID = 24
@@ -82,21 +83,6 @@ class Shortest:
         )
 
 
-@dataclass(frozen=True)
-class Separable:
-    """Problem (*) for a chunk of points: projections and weights, float64."""
-
-    own: Float[Tensor, "n K1"]
-    opp: Float[Tensor, "n K2"]
-    A_own: Float[Tensor, " K1"]
-    A_opp: Float[Tensor, " K2"]
-    p: float
-
-    def at(self, here: Int[Tensor, " m"]) -> Separable:
-        """The problem for some of the points."""
-        return replace(self, own=self.own[here], opp=self.opp[here])
-
-
 def power_radius(
     own: Float[Tensor, "n K1"],
     opp: Float[Tensor, "n K2"],
@@ -121,14 +107,14 @@ def chunk_radius(task: Separable) -> Shortest:
         order = task.opp.argsort(dim=1, descending=True)
         equal = bool(task.A_opp.max() <= (1 + EQUAL) * task.A_opp.min())
         if task.p >= 2 and equal:
-            best = best.better(scan(task, order[:, 0], risers=None))
+            best = best.better(scan(Curve(task, order[:, 0])))
         elif task.p >= 2:
             for j in range(task.opp.shape[1]):
-                best = best.better(scan(task, torch.full_like(order[:, 0], j), risers=None))
+                best = best.better(scan(Curve(task, torch.full_like(order[:, 0], j))))
         elif equal:
             place = order.argsort(dim=1)
             for m in range(task.opp.shape[1]):
-                best = best.better(scan(task, order[:, m], risers=place <= m))
+                best = best.better(scan(Curve(task, order[:, m], place <= m)))
         else:
             best = scan_up_sets(task, best)
     mine, theirs = (power(c.clamp_min(0), task.p) for c in (task.own, task.opp))
@@ -168,10 +154,9 @@ def scan_up_sets(task: Separable, best: Shortest) -> Shortest:
             here = (closed & cheap).nonzero().squeeze(1)
             if not len(here):
                 continue
-            part = task.at(here)
             for j in members:
                 riser = torch.full((len(here),), j)
-                found = scan(part, riser, risers=inside.expand(len(here), K2))
+                found = scan(Curve(task.at(here), riser, inside.expand(len(here), K2)))
                 best = best.better(spread(found, here, best))
     return best
 
@@ -184,32 +169,23 @@ def spread(found: Shortest, here: Int[Tensor, " m"], like: Shortest) -> Shortest
     return Shortest(square, own, opp)
 
 
-def scan(task: Separable, j: Int[Tensor, " n"], risers: Bool[Tensor, "n K2"] | None) -> Shortest:
-    """The shortest point on the curve of riser j: a grid in s, then its two best basins refined."""
-    low, high = scan_range(task, j, risers)
-    grid = torch.linspace(0, 1, GRID, dtype=low.dtype)
-    s = low[:, None] + (high - low)[:, None] * grid
-    length = move(task, j, risers, s).square
+def scan(curve: Curve) -> Shortest:
+    """The shortest point on the curve: a grid in s, then its two best basins polished."""
+    low, high = curve.range()
+    grid = low[:, None] + (high - low)[:, None] * torch.linspace(0, 1, GRID, dtype=low.dtype)
+    length = curve.move(grid).square
     padded = torch.nn.functional.pad(length, (1, 1), value=torch.inf)
     bottom = (length <= padded[:, :-2]) & (length <= padded[:, 2:])
     value, place = torch.where(bottom, length, torch.inf).topk(2, dim=1, largest=False)
-    best = polish(task, j, risers, s, place[:, :1])
+    best = polish(curve, grid, place[:, :1])
     twice = torch.isfinite(value[:, 1]).nonzero().squeeze(1)
     if len(twice):
-        part = task.at(twice)
-        part_risers = None if risers is None else risers[twice]
-        second = polish(part, j[twice], part_risers, s[twice], place[twice, 1:])
+        second = polish(curve.at(twice), grid[twice], place[twice, 1:])
         best = best.better(spread(second, twice, best))
     return best
 
 
-def polish(
-    task: Separable,
-    j: Int[Tensor, " n"],
-    risers: Bool[Tensor, "n K2"] | None,
-    grid: Float[Tensor, "n g"],
-    place: Int[Tensor, "n 1"],
-) -> Shortest:
+def polish(curve: Curve, grid: Float[Tensor, "n g"], place: Int[Tensor, "n 1"]) -> Shortest:
     """The bottom of the basin around grid point `place`, as the root of the slope between neighbours.
 
     Regula falsi with the Illinois rule; where that has not settled (close to a fold the slope is
@@ -217,132 +193,35 @@ def polish(
     """
     left = grid.gather(1, (place - 1).clamp_min(0))
     right = grid.gather(1, (place + 1).clamp_max(grid.shape[1] - 1))
-    f_left, f_right = (move(task, j, risers, s).slope for s in (left, right))
+    f_left, f_right = curve.move(left).slope, curve.move(right).slope
     side = torch.zeros_like(left)
-    s = grid.gather(1, place)
-    found = move(task, j, risers, s)
+    best = shortest(curve.move(grid.gather(1, place)))
     for _ in range(SECANT_STEPS):
         secant = (left * f_right - right * f_left) / (f_right - f_left)
         s = torch.where((secant >= left) & (secant <= right), secant, (left + right) / 2)
-        here = move(task, j, risers, s)
+        here = curve.move(s)
         up = here.slope > 0
         f_left = torch.where(up, torch.where(side > 0, f_left / 2, f_left), here.slope)
         f_right = torch.where(up, here.slope, torch.where(side < 0, f_right / 2, f_right))
         left, right = torch.where(up, left, s), torch.where(up, s, right)
         side = torch.where(up, 1.0, -1.0)
-    best = found.shortest(task).better(here.shortest(task))
+    best = best.better(shortest(here))
     rest = (here.slope.abs() > SETTLED).squeeze(1).nonzero().squeeze(1)
     if len(rest):
-        part, part_risers = task.at(rest), None if risers is None else risers[rest]
-        s = bisect(part, j[rest], part_risers, left[rest], right[rest])
-        best = best.better(spread(move(part, j[rest], part_risers, s).shortest(part), rest, best))
+        found = bisect(curve.at(rest), left[rest], right[rest])
+        best = best.better(spread(shortest(found), rest, best))
     return best
 
 
-def bisect(
-    task: Separable,
-    j: Int[Tensor, " n"],
-    risers: Bool[Tensor, "n K2"] | None,
-    left: Float[Tensor, "n 1"],
-    right: Float[Tensor, "n 1"],
-) -> Float[Tensor, "n 1"]:
-    """Where the slope changes sign, to rounding."""
+def bisect(curve: Curve, left: Float[Tensor, "n 1"], right: Float[Tensor, "n 1"]) -> Move:
+    """The point where the slope changes sign, to rounding."""
     for _ in range(BISECTION_STEPS):
         s = (left + right) / 2
-        up = move(task, j, risers, s).slope > 0
+        up = curve.move(s).slope > 0
         left, right = torch.where(up, left, s), torch.where(up, s, right)
-    return (left + right) / 2
+    return curve.move((left + right) / 2)
 
 
-def multiplier(task: Separable, s: Float[Tensor, "n b"]) -> Float[Tensor, "n b"]:
-    """lam that brings the largest own projection c_1 to (1 - s) c_1."""
-    c, A = largest_own(task)
-    remaining = (c * (1 - s)).clamp_min(1e-300)
-    return (s * c / (task.p * A * remaining ** (task.p - 1))).clamp_max(1e250)
-
-
-def largest_own(task: Separable) -> tuple[Float[Tensor, "n 1"], Float[Tensor, "n 1"]]:
-    """The own coordinate that contributes most, and its weight."""
-    first = (task.A_own * power(task.own.clamp_min(0), task.p)).argmax(1, keepdim=True)
-    return task.own.gather(1, first).clamp_min(1e-12), task.A_own[first]
-
-
-def scan_range(
-    task: Separable, j: Int[Tensor, " n"], risers: Bool[Tensor, "n K2"] | None
-) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
-    """The range of s in which the other opposite coordinates have their root (up to the first fold)."""
-    p, A = task.p, task.A_opp
-    others = torch.ones_like(task.opp, dtype=torch.bool).scatter(1, j[:, None], False)
-    if risers is None:
-        c = task.opp.clamp_min(1e-12)
-        stretch = 1.0 if p == 2 else (c * (p - 1) / (p - 2)) ** (2 - p)
-        fold = stretch / (p * (p - 1) * A)
-        lam = torch.where(others & (task.opp > 0), fold, torch.inf).amin(1)
-        return torch.zeros_like(lam), fraction(task, lam)
-    q = p - 1
-    fold = (-task.opp).clamp_min(0).mul(q / (1 - q)) ** (1 - q) / (p * q * A)
-    lam = torch.where(others & risers, fold, 0.0).amax(1)
-    return fraction(task, lam), torch.ones_like(lam) - 1e-9
-
-
-def fraction(task: Separable, lam: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
-    """s at which the multiplier is lam (1 where it is infinite)."""
-    c, A = largest_own(task)
-    k = (lam.unsqueeze(1) * task.p * A).clamp_max(1e250)
-    return (1 - falling_root(c, k, task.p) / c).squeeze(1).clamp(0, 1 - 1e-9)
-
-
-@dataclass(frozen=True)
-class Move:
-    """Points on a riser's curve: squared length, sign of its derivative in s, new projections."""
-
-    square: Float[Tensor, "n b"]
-    slope: Float[Tensor, "n b"]
-    own: Float[Tensor, "n b K1"]
-    opp: Float[Tensor, "n b K2"]
-
-    def shortest(self, task: Separable) -> Shortest:
-        """As a candidate, where one point was asked for (b = 1)."""
-        return Shortest(
-            self.square.squeeze(1), self.own.squeeze(1) - task.own, self.opp.squeeze(1) - task.opp
-        )
-
-
-def move(
-    task: Separable,
-    j: Int[Tensor, " n"],
-    risers: Bool[Tensor, "n K2"] | None,
-    s: Float[Tensor, "n b"],
-) -> Move:
-    """The points at each s: feasible by construction.
-
-    With S the others' half squared length, dS = -lam dG (envelope), and u_j = (G/A_j)^(1/p), so
-    d(length^2 / 2) = [(u_j - c_j) / (p A_j u_j^(p-1)) - lam] dG with dG < 0: the slope has the sign of
-    lam p A_j u_j^(p-1) - (u_j - c_j), zero exactly where j obeys its own multiplier equation.
-    """
-    p = task.p
-    lam = multiplier(task, s)
-    c_own, c_opp = task.own.unsqueeze(1), task.opp.unsqueeze(1)
-    k_own, k_opp = (p * A * lam.unsqueeze(2) for A in (task.A_own, task.A_opp))
-    own = torch.where(c_own > 0, falling_root(c_own, k_own, p), c_own)
-    if risers is None:
-        opp = low_rising_root(c_opp, k_opp, p)
-    else:
-        opp = torch.where(risers.unsqueeze(1), high_rising_root(c_opp, k_opp, p), c_opp)
-    at_j = j[:, None, None].expand(*s.shape, 1)
-    opp = opp.expand(*s.shape, -1).scatter(2, at_j, 0.0)
-    needed = (power(own.clamp_min(0), p) @ task.A_own) - (power(opp.clamp_min(0), p) @ task.A_opp)
-    c_j, A_j = task.opp.gather(1, j[:, None]), task.A_opp[j][:, None]
-    enough = A_j * power(c_j.clamp_min(0), p) >= needed
-    u_j = torch.where(enough, c_j, (needed.clamp_min(0) / A_j) ** (1 / p))
-    opp = opp.scatter(2, at_j, u_j.unsqueeze(2))
-    square = (own - c_own).square().sum(2) + (opp - c_opp).square().sum(2)
-    # as a difference of logarithms, which is nearly straight in s for any p
-    pull = log(lam * p * A_j) + (p - 1) * log(u_j)
-    slope = (pull - log(u_j - c_j)).clamp(-50, 50)
-    return Move(square, slope, own, opp)
-
-
-def log(u: Float[Tensor, "*s"]) -> Float[Tensor, "*s"]:
-    """log with a floor in place of -inf."""
-    return u.clamp_min(1e-300).log()
+def shortest(move: Move) -> Shortest:
+    """One point of a curve (b = 1) as a candidate."""
+    return Shortest(move.square.squeeze(1), move.own.squeeze(1), move.opp.squeeze(1))
