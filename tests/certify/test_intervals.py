@@ -136,6 +136,58 @@ def test_nearest_neighbour_in_many_dimensions_agrees_with_a_general_solver():
         assert float(r) == pytest.approx(best, rel=1e-5)
 
 
+def test_coincident_training_points_of_both_classes():
+    rule = NearestNeighbour(
+        torch.tensor([[0.0, 0], [3, 0], [3, 0]]).double(), torch.tensor([1.0, 1, -1]).double()
+    )
+    x, y = torch.tensor([[0.1, 0]]).double(), torch.ones(1).double()
+    # the point (3, 0) is a tie for ever, so x breaks where (3, 0) becomes the nearest
+    for found in (nearest_radius(rule, x, y), nearest_bounds(rule, x, y)):
+        assert found.lower.item() == pytest.approx(1.4)
+        assert found.upper.item() == pytest.approx(1.4)
+
+
+def test_an_own_point_beyond_the_opposite_one_does_not_loosen_the_bound():
+    rule = NearestNeighbour(
+        torch.tensor([[0.0], [5], [1]]).double(), torch.tensor([1.0, 1, -1]).double()
+    )
+    found = nearest_bounds(rule, torch.zeros(1, 1).double(), torch.ones(1).double())
+    assert (found.lower.item(), found.upper.item()) == pytest.approx((0.5, 0.5))
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_nearest_neighbour_far_from_the_origin(offset):
+    train = torch.randn(40, 3, generator=gen(0), dtype=torch.float64) + offset
+    y = torch.ones(40, dtype=torch.float64)
+    y[20:] = -1
+    x = torch.randn(5, 3, generator=gen(1), dtype=torch.float64) + offset
+    here = nearest_radius(NearestNeighbour(train, y), x, NearestNeighbour(train, y)(x).sign())
+    home = NearestNeighbour(train - offset, y)
+    assert torch.allclose(
+        here.upper, nearest_radius(home, x - offset, home(x - offset).sign()).upper, atol=1e-7
+    )
+
+
+def test_upper_ends_are_numbers_even_next_to_the_boundary():
+    """Within ln K of the boundary the lower end is 0 and its ray has no length."""
+    mixture = sqrt_d_mixture(9, 4, 2).reduced()
+    points = mixture.sample(400, gen(0))
+    wide = cluster_mixture(mixture.centres, 2, 2.0, torch.tensor([1.0, 1e-6, 1, 1]))
+    for rule in (prop48_net(mixture), BayesRule(wide)):
+        found = radius(rule, points.x, points.y)
+        assert not found.upper.isnan().any()
+        assert (found.lower <= found.upper).all()
+        assert (found.lower == 0).any()
+
+
+def test_one_class_is_refused_where_a_second_is_needed():
+    alone = cluster_mixture(torch.eye(2).double(), 2, 0.1, one_class=True)
+    with pytest.raises(CallError, match="both classes"):
+        BayesRule(alone)
+    with pytest.raises(CallError, match="both classes"):
+        radius(prop48_net(alone), torch.ones(1, 2).double(), torch.ones(1).double())
+
+
 def test_least_distance_to_a_corner():
     # {-a <= -3, -b <= -4}: the nearest point is the corner (3, 4)
     G, h = -np.eye(2), np.array([-3.0, -4.0])

@@ -21,7 +21,14 @@ from tacit.data import (
     sqrt_d_mixture,
 )
 from tacit.errors import CallError
-from tacit.nets import Linear, TwoLayerNet, average_net, decoupled_net, frei_net
+from tacit.nets import (
+    Linear,
+    TwoLayerNet,
+    average_net,
+    centre_net,
+    decoupled_net,
+    frei_net,
+)
 
 
 def normal(seed, *shape):
@@ -201,6 +208,49 @@ def test_nets_without_a_known_radius_are_refused(net, words):
     x = torch.ones(1, net.w.shape[1], dtype=torch.float64)
     with pytest.raises(CallError, match=words):
         radius(net, x, torch.ones(1).double())
+
+
+def test_silent_neurons_change_nothing():
+    mixture = min2024_mixture(6, 4, 2, 0.3)
+    points = mixture.sample(9, torch.Generator().manual_seed(0))
+    for net in (average_net(mixture), centre_net(mixture, 3.0), decoupled_net(mixture)):
+        b = None if net.b is None else torch.cat([net.b, torch.tensor([-1.0, 0.5])])
+        w = torch.cat([net.w, torch.zeros(1, 6), torch.ones(1, 6)])
+        padded = TwoLayerNet(w, torch.cat([net.v, torch.tensor([1.0, 0.0])]), b, net.p)
+        assert torch.equal(
+            radius(padded, points.x, points.y).upper, radius(net, points.x, points.y).upper
+        )
+    constant = TwoLayerNet(
+        torch.zeros(1, 6).double(), torch.ones(1).double(), torch.ones(1).double()
+    )
+    with pytest.raises(CallError, match="adds a constant"):
+        radius(constant, points.x, points.y)
+
+
+def test_nets_that_speak_for_one_class_only():
+    one = torch.ones(2, dtype=torch.float64)
+    x, y = torch.eye(2, 3).double(), torch.tensor([1.0, -1.0]).double()
+    for p in (1.0, 3.0):
+        net = TwoLayerNet(torch.eye(2, 3).double(), one, p=p)
+        # the positive point is broken where its neuron is off; the negative one is broken already
+        assert radius(net, x, y).upper.tolist() == pytest.approx([1.0, 0.0])
+        silent = TwoLayerNet(net.w, 0 * one, p=p)
+        assert radius(silent, x, y).upper.tolist() == [0.0, 0.0]
+
+
+def test_float32_nets_and_points_are_welcome():
+    mixture = min2024_mixture(6, 4, 2, 0.3)
+    points = mixture.sample(9, torch.Generator().manual_seed(0))
+    net = average_net(mixture)
+    single = TwoLayerNet(net.w.float(), net.v.float(), net.b.float())
+    found = radius(single, points.x.float(), points.y.float()).upper
+    assert torch.allclose(found, radius(net, points.x, points.y).upper, atol=1e-6)
+
+
+def test_a_net_with_nan_gets_no_certificate():
+    net = TwoLayerNet(torch.full((2, 3), math.nan).double(), torch.tensor([1.0, -1.0]).double())
+    with pytest.raises(CallError, match=r"TwoLayerNet\.w holds NaN"):
+        radius(net, torch.ones(1, 3).double(), torch.ones(1).double())
 
 
 def test_bad_points_are_refused():

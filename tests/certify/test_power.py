@@ -9,6 +9,7 @@ from brute import separable_brute
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tacit.certify.decoupled import decoupled_radius
 from tacit.certify.power import power_radius
 from tacit.errors import CallError
 
@@ -112,6 +113,32 @@ def test_unequal_weights_agree_with_equal_ones_in_the_limit():
         assert nearly == pytest.approx(solve(own, opp, A, B, p).square.item(), rel=1e-6)
 
 
+@pytest.mark.parametrize("p", [1.001, 1.01, 1.05, 1.5, 1.999, 2.0, 2.001, 3.0, 50.0, 100.0])
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 55.0, 1e4])
+def test_two_neurons_at_any_p_scale_and_weight(p, scale):
+    """K1 = K2 = 1: the boundary is the ray v = (A/B)^(1/p) u, u >= 0, and the axis u = 0 below it."""
+    rng = np.random.default_rng(5)
+    a, b = np.abs(rng.normal(size=40)) * scale, rng.normal(size=40) * scale / 2
+    A, B = np.exp(3 * rng.normal(size=2))
+    found = lengths(a[:, None], b[:, None], np.array([A]), np.array([B]), p)
+    slope = (A / B) ** (1 / p)
+    u = np.maximum((a + slope * b) / (1 + slope**2), 0)
+    expected = np.minimum(np.hypot(a - u, b - slope * u), a)
+    expected[slope * a <= b] = 0
+    np.testing.assert_allclose(found / scale, expected / scale, atol=1e-9)
+
+
+def test_just_above_one_is_the_piecewise_linear_net():
+    rng = np.random.default_rng(1)
+    own, opp, A, B = batch(rng, 60, equal=True)
+    straight = (
+        decoupled_radius(torch.tensor(own), torch.tensor(opp), 1.0, 1.0).square.sqrt().numpy()
+    )
+    broken = np.maximum(own, 0).sum(1) <= np.maximum(opp, 0).sum(1)
+    found = lengths(own, opp, A, B, 1.0005)
+    np.testing.assert_allclose(found[~broken], straight[~broken], atol=5e-3)
+
+
 def test_points_at_the_edge_and_beyond():
     one = torch.ones(2, dtype=torch.float64)
     own = torch.tensor([[0.5, 0.0], [0.2, 0.1], [-1.0, -1.0], [1.0, 0.0]], dtype=torch.float64)
@@ -133,8 +160,9 @@ def test_no_opposite_centre_leaves_the_end():
 
 def test_refusals():
     one = torch.ones(1, 1, dtype=torch.float64)
-    with pytest.raises(CallError, match="p=1"):
-        power_radius(one, one, one[0], one[0], 1.0)
+    for p in (1.0, 101.0):
+        with pytest.raises(CallError, match=f"p={p:g}"):
+            power_radius(one, one, one[0], one[0], p)
     many = torch.zeros(1, 15, dtype=torch.float64)
     with pytest.raises(CallError, match="15 opposite centres"):
         power_radius(one, many, one[0], torch.arange(1, 16).double(), 1.5)

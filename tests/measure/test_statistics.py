@@ -62,6 +62,8 @@ def test_largest_constant_recovers_the_constant_of_an_exact_bound():
     assert tails[0].bound(0.7) == pytest.approx(tails[0].events / n, rel=1e-6)
 
 
-def test_settings_with_few_events_do_not_count():
-    assert largest_constant([Tail(3, 1000, 2.0, 50.0)]) == math.inf
+def test_settings_with_few_events_do_not_count_unless_they_refute():
+    assert largest_constant([Tail(3, 1000, 2.0, 10.0)]) == math.inf
+    # 29 events where the bound at C = 1/2 allows 2e-13
+    assert largest_constant([Tail(29, 100_000, 2.0, 60.0)]) < 0.5
     assert largest_constant([]) == math.inf

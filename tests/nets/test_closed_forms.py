@@ -101,7 +101,7 @@ def test_the_nearest_neighbour_agrees_with_scikit_learn(x):
 
 
 def test_bad_input(mixture):
-    with pytest.raises(CallError, match="must be positive"):
+    with pytest.raises(CallError, match="5 positive weights"):
         centre_net(mixture, 3, -torch.ones(5).double())
     with pytest.raises(CallError, match="both classes"):
         NearestNeighbour(torch.ones(3, 2).double(), torch.ones(3).double())

@@ -6,7 +6,7 @@ from tacit.papers.min2025 import Robust, robust
 
 
 def test_bound_ceiling_and_bayes(bench):  # noqa: F811
-    config = Robust(K=6, K1=4, p=(3.0, 12.0), ratio=(1.0, 4.0), n=6000, points=500)
+    config = Robust(K=6, K1=4, p=(3.0, 12.0), ratio=(1.0, 60.0), n=6000, points=500)
     outcome = robust.run(config, bench)
     found = verdicts(outcome)
     assert {found[id] for id in ("bound", "ceiling", "reached", "lost", "bayes.radius")} == {

@@ -49,4 +49,5 @@ def first_crossing(
         broken = breaks(middle.unsqueeze(1))
         bad = torch.where(open_bracket & broken, middle, bad)
         good = torch.where(open_bracket & ~broken, middle, good)
-    return bad * direction.norm(dim=1)
+    # a ray of length zero that breaks nothing: inf, not inf * 0
+    return torch.where(torch.isinf(bad), torch.inf, bad * direction.norm(dim=1))

@@ -26,6 +26,7 @@ from torch import Tensor
 
 from tacit.certify.interval import Radii, exactly
 from tacit.nets import NearestNeighbour
+from tacit.nets.rules import squared_distances
 
 Array = npt.NDArray[np.float64]
 
@@ -67,7 +68,7 @@ def nearest_radius(
             if depth[j] >= best:
                 break
             normal = 2 * (own - opp[j])
-            bound = own.square().sum(1) - opp[j].square().sum() - normal @ x[n]
+            bound = (normal * ((own + opp[j]) / 2 - x[n])).sum(1)
             best = cell_distance(normal.numpy(), bound.numpy(), best)
         radius[n] = best
     return exactly(radius)
@@ -76,6 +77,9 @@ def nearest_radius(
 def cell_distance(G: Array, h: Array, best: float) -> float:
     """min(best, distance from 0 to {G delta <= h}), adding violated constraints until none is left."""
     size = np.linalg.norm(G, axis=1)
+    G, h, size = G[size > 0], h[size > 0], size[size > 0]  # coincident points constrain nothing
+    if not len(h):
+        return 0.0
     G, h = G / size[:, None], h / size
     active = [int(np.argmin(h))]
     for _ in range(len(h)):
@@ -101,11 +105,13 @@ def cell_depths(
     own, opp = rule.x[rule.y * sign > 0], rule.x[rule.y * sign < 0]
     d_own = rule.squared_distances(x, sign).unsqueeze(2)
     d_opp = rule.squared_distances(x, -sign).unsqueeze(1)
-    apart = torch.cdist(own, opp).square()
+    apart = squared_distances(own, opp)
     gap = d_opp - d_own
-    depth = (gap / (2 * apart.sqrt())).clamp_min(0).amax(1)
-    # <x_i - x_j, x - x_j> = (apart + d_opp - d_own) / 2 >= gap / 2 on this side, so t <= 1
-    entry = (gap / (apart + gap)).clamp(0, 1).amax(1)
+    # a half-space that holds at x (or between coincident points, everywhere) costs nothing; else
+    # <x_i - x_j, x - x_j> = (apart + gap) / 2 > 0
+    holds = (gap <= 0) | (apart == 0)
+    depth = torch.where(holds, 0.0, gap / (2 * apart.sqrt())).amax(1)
+    entry = torch.where(holds, 0.0, gap / (apart + gap)).amax(1)
     return depth, d_opp.squeeze(1).sqrt(), entry
 
 

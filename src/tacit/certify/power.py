@@ -61,6 +61,7 @@ SETTLED = 1e-6  # the slope is a difference of logarithms: relative, and its squ
 BISECTION_STEPS = 42
 CHUNK = 4096
 MOST_UNEQUAL = 14
+LARGEST_P = 100
 EQUAL = 1e-11  # weights that differ by rounding are equal
 
 
@@ -91,8 +92,10 @@ def power_radius(
     p: float,
 ) -> Shortest:
     """Solve (*) for every point: length 0 where it is broken already."""
-    if not p > 1:
-        raise CallError(f"p={p}: this radius is for p > 1; at p = 1 the net is piecewise linear")
+    if not 1 < p <= LARGEST_P:
+        raise CallError(
+            f"p={p}: this radius is for 1 < p <= {LARGEST_P}, beyond which powers underflow"
+        )
     pieces = [
         chunk_radius(Separable(own[i : i + CHUNK], opp[i : i + CHUNK], A_own, A_opp, p))
         for i in range(0, max(len(own), 1), CHUNK)
@@ -101,9 +104,24 @@ def power_radius(
 
 
 def chunk_radius(task: Separable) -> Shortest:
-    """The least over risers (and rising sets), the end, and zero where nothing need move."""
+    """The least over risers (and rising sets), the end, and zero where nothing need move.
+
+    (*) is homogeneous: projections are divided by the largest of their point and weights by the
+    largest weight, so that no power over- or underflows whatever the scale.
+    """
+    size = torch.cat([task.own, task.opp], 1).abs().amax(1, keepdim=True).clamp_min(1e-300)
+    heaviest = torch.cat([task.A_own, task.A_opp]).max()
+    unit = Separable(
+        task.own / size, task.opp / size, task.A_own / heaviest, task.A_opp / heaviest, task.p
+    )
+    best = unit_radius(unit)
+    return Shortest(best.square * size.squeeze(1) ** 2, best.own * size, best.opp * size)
+
+
+def unit_radius(task: Separable) -> Shortest:
+    """`chunk_radius` for projections and weights of at most 1."""
     best = end(task)
-    if task.opp.shape[1]:
+    if task.own.shape[1] and task.opp.shape[1]:
         order = task.opp.argsort(dim=1, descending=True)
         equal = bool(task.A_opp.max() <= (1 + EQUAL) * task.A_opp.min())
         if task.p >= 2 and equal:

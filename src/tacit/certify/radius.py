@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
+from typing import Any
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -34,6 +37,7 @@ def radius(
     points. With `ties_break=False` f = 0 does not break (orthogonal ReLU neurons only). float64.
     """
     x, y = check_points(x, y)
+    classifier = sound(classifier)
     if not ties_break and not (isinstance(classifier, TwoLayerNet) and classifier.p == 1):
         raise CallError(
             "ties_break=False is told apart only for ReLU nets with one neuron a centre"
@@ -69,6 +73,7 @@ def two_layer_radius(
         return Radii(
             *(torch.stack([getattr(m, end) for m in members]) for end in ("lower", "upper"))
         )
+    net = without_silent(net)
     pair = net.v.sign().tolist() in ([1.0, -1.0], [-1.0, 1.0])
     if net.p == 1 and pair and ties_break:
         first = 0 if net.v[0] > 0 else 1
@@ -76,6 +81,33 @@ def two_layer_radius(
         b = torch.zeros(2, dtype=x.dtype) if net.b is None else net.b[order]
         return exactly(two_neuron_radius(x, y, net.w[order], net.v[order].abs(), b))
     return separable_radius(net, x, y, ties_break=ties_break)
+
+
+def without_silent(net: TwoLayerNet) -> TwoLayerNet:
+    """The net without the neurons that say nothing: v = 0, or w = 0 and no positive bias."""
+    still = net.w.norm(dim=1) == 0
+    if net.p == 1 and net.b is not None and bool((still & (net.v * net.b.clamp_min(0) != 0)).any()):
+        raise CallError(
+            "a neuron with w = 0 and b > 0 adds a constant: no exact radius is known here"
+        )
+    heard = (net.v != 0) & ~still
+    return replace(net, w=net.w[heard], v=net.v[heard], b=None if net.b is None else net.b[heard])
+
+
+def sound(classifier: Classifier) -> Classifier:
+    """The classifier in float64; a NaN or inf in its weights is refused, for it would pass every test."""
+    tensors = {
+        field.name: value
+        for field in fields(classifier)
+        if isinstance(value := getattr(classifier, field.name), Tensor)
+    }
+    for name, tensor in tensors.items():
+        if not torch.isfinite(tensor).all():
+            raise CallError(
+                f"{type(classifier).__name__}.{name} holds NaN or inf: no radius can be given"
+            )
+    doubles: dict[str, Any] = {name: t.to(torch.float64) for name, t in tensors.items()}
+    return replace(classifier, **doubles)
 
 
 def check_points(

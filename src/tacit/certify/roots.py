@@ -38,16 +38,32 @@ def falling_root(c: Float[Tensor, "*c"], k: Float[Tensor, "*k"], p: float) -> Fl
     if p == 3:
         return 2 * c / (1 + torch.sqrt(1 + 4 * k * c))
     if p < 2:
-        # v = k u^(p-1) solves v + k' v^(1/(p-1)) = c, whose exponent is above 1 again
-        q = 1 / (p - 1)
-        inverse = (k.clamp_min(1e-300) ** -q).clamp_max(LARGE)
-        return (c - falling_root(c, inverse, 1 + q)).clamp_min(0)
+        return steep_falling_root(c, k, p - 1)
     # convex increasing in u: Newton from the right of the root; c and (c/k)^(1/(p-1)) both are
     u = torch.minimum(c, (c / k.clamp_min(1e-300)) ** (1 / (p - 1)))
     for _ in range(NEWTON_STEPS):
         slope = k * power(u, p - 2)
         u = (c + (p - 2) * slope * u) / (1 + (p - 1) * slope)
     return u
+
+
+def steep_falling_root(
+    c: Float[Tensor, "*c"], k: Float[Tensor, "*k"], q: float
+) -> Float[Tensor, "*s"]:
+    """The root of u + k u^q = c for 0 < q < 1, where u^q is steep at 0; 0 where c <= 0.
+
+    With u = c exp(-t) it reads log(exp(-t) + exp(a - q t)) = 0, a = log k + (q-1) log c: convex and
+    decreasing in t, between 0 and log 2 at t = max(0, a/q), so Newton from there is monotone.
+    """
+    size = c.clamp_min(1e-300)
+    a = k.clamp_min(1e-300).log() + (q - 1) * size.log()
+    t = (a / q).clamp_min(0)
+    for _ in range(2 * NEWTON_STEPS):
+        first, second = -t, a - q * t
+        total = torch.logaddexp(first, second)
+        share = (first - total).exp()
+        t = t + total / (share + q * (1 - share))
+    return torch.where(c > 0, c * (-t).exp(), 0.0)
 
 
 def low_rising_root(

@@ -34,6 +34,8 @@ def separable_radius(
     net: TwoLayerNet, x: Float[Tensor, "n D"], y: Float[Tensor, " n"], *, ties_break: bool = True
 ) -> Radii:
     """The radius of each point; the net has no ensemble dimensions and no zero neurons."""
+    if not len(net.v):
+        return exactly(torch.zeros_like(y))  # f = 0 everywhere
     axes = span_axes(net.w)
     x, net = x @ axes, replace(net, w=net.w @ axes)
     norm = net.w.norm(dim=1)

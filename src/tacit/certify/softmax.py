@@ -68,6 +68,8 @@ def prop48_radius(net: MultiClassNet, x: Float[Tensor, "n D"], y: Float[Tensor, 
     more set, {q_i + Q_own <= slack for all own i}, with N = max_m sum_{top m}(q_i + Q_own - slack) /
     (1 + m (K1+2)). At a centre the first gives 2 rho/sqrt(K+6).
     """
+    if not ((net.labels > 0).any() and (net.labels < 0).any()):
+        raise CallError("the Prop. 4.8 net needs subclasses of both classes")
     axes = span_axes(net.w.flatten(0, -2))
     x, net = x @ axes, replace(net, w=net.w @ axes)
     mu, rho = prop48_centres(net)

@@ -52,14 +52,13 @@ class Expected:
 
     def __str__(self) -> str:
         parts = []
+        slack = f"{self.tolerance:.2g}" if self.tolerance else ""
         if self.value is not None:
-            parts.append(
-                f"{self.value:.6g}" + (f" ± {self.tolerance:.2g}" if self.tolerance else "")
-            )
+            parts.append(f"{self.value:.6g}" + (slack and f" ± {slack}"))
         if self.min is not None:
-            parts.append(f"≥ {self.min:.6g}")
+            parts.append(f"≥ {self.min:.6g}" + (slack and f" − {slack}"))
         if self.max is not None:
-            parts.append(f"≤ {self.max:.6g}")
+            parts.append(f"≤ {self.max:.6g}" + (slack and f" + {slack}"))
         return " and ".join(parts) if parts else (self.text or "")
 
 

@@ -39,9 +39,9 @@ def centre_net(
     mixture: ClusterMixture, p: float, A: Float[Tensor, " K"] | None = None
 ) -> TwoLayerNet:
     """F^(p)(x) = sum_k y_k A_k relu(<mu_k, x>)^p, min2024 eq. (2) (there A = 1)."""
-    if A is not None and not (A > 0).all():
+    if A is not None and (A.shape != (mixture.K,) or not (A > 0).all()):
         raise CallError(
-            "A: the weights of the centres must be positive; the sign is the cluster's label"
+            f"A: {mixture.K} positive weights are needed; the sign is the cluster's label"
         )
     norm = mixture.centres.norm(dim=1)
     weight = torch.ones_like(norm) if A is None else A

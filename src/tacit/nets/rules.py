@@ -43,6 +43,8 @@ class BayesRule:
             raise CallError(
                 "the Bayes rule needs noise: with sd = 0 use NearestNeighbour on the centres"
             )
+        if self.mixture.K1 == self.mixture.K:
+            raise CallError("the Bayes rule needs clusters of both classes")
 
     def logits(self, x: Float[Tensor, "n D"]) -> Float[Tensor, "n K"]:
         """g_k(x)."""
@@ -74,6 +76,10 @@ class NearestNeighbour:
 
     def squared_distances(self, x: Float[Tensor, "n D"], sign: int) -> Float[Tensor, "n m1"]:
         """||x - x_i||^2 to the training points of one class."""
-        mine = self.x[self.y * sign > 0]
-        squares = x.square().sum(1, keepdim=True) - 2 * x @ mine.T + mine.square().sum(1)
-        return squares.clamp_min(0)
+        return squared_distances(x, self.x[self.y * sign > 0])
+
+
+def squared_distances(x: Float[Tensor, "n D"], z: Float[Tensor, "m D"]) -> Float[Tensor, "n m"]:
+    """||x_i - z_j||^2 by differences: the expansion into inner products cancels far from the origin."""
+    mode = "donot_use_mm_for_euclid_dist"
+    return torch.cdist(x, z, compute_mode=mode).square()

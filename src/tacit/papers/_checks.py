@@ -32,6 +32,13 @@ def check_at_least(name: str, values: Iterable[float], least: float, why: str = 
             raise CallError(f"{name}={value}: it is at least {least:g}{why and f' ({why})'}")
 
 
+def check_at_most(name: str, values: Iterable[float], most: float, why: str = "") -> None:
+    """Every value is at most `most`."""
+    for value in values:
+        if not value <= most:
+            raise CallError(f"{name}={value}: it is at most {most:.6g}{why and f' ({why})'}")
+
+
 def check_positive(name: str, values: Iterable[float]) -> None:
     """Every value is positive."""
     for value in values:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from tacit.lab.exhibit import Exhibit, Paper
-from tacit.papers._checks import check_at_least, check_clusters, check_pairs, check_positive
+from tacit.papers._checks import (
+    check_at_least,
+    check_at_most,
+    check_clusters,
+    check_pairs,
+    check_positive,
+)
 
 PAPER = Paper(
     key="min2024",
@@ -50,9 +57,9 @@ class Bounds:
     critical radii. `rho` and `delta` are the theorems' own; `n` samples a setting.
     """
 
-    K: tuple[int, ...] = (4, 10)
-    K1: tuple[int, ...] = (2, 6)
-    ratio: tuple[float, ...] = (1.0, 3.0, 10.0)
+    K: tuple[int, ...] = (2, 4, 10)
+    K1: tuple[int, ...] = (1, 2, 6)
+    ratio: tuple[float, ...] = (1.0, 3.0, 20.0)
     p: tuple[float, ...] = (2.0, 3.0)
     rho: tuple[float, ...] = (0.25, 0.5, 1.0)
     delta: tuple[float, ...] = (0.2, 0.5, 1.0)
@@ -71,12 +78,28 @@ class Bounds:
 
 
 @dataclass(frozen=True)
-class RadiusBounds(Bounds):
-    """As `Bounds`, for statements about the radius of F^(p), which is exact for p > 1."""
+class Attacked(Bounds):
+    """As `Bounds`, for Theorem 1: p >= 2, delta <= sqrt(2)."""
+
+    delta: tuple[float, ...] = (0.2, 0.5, 1.0, 1.2)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_at_least("p", self.p, 1.01, "the exact radius of F^(p) is for p > 1")
+        check_at_least("p", self.p, 2, "the theorem's radius sqrt(2)/2 is for p >= 2")
+        check_at_most("delta", self.delta, math.sqrt(2), "the radius is (sqrt(2) - delta)/2")
+
+
+@dataclass(frozen=True)
+class Critical(Bounds):
+    """As `Bounds`, for Theorem 3: p >= 2, rho <= 1."""
+
+    p: tuple[float, ...] = (3.0,)
+    delta: tuple[float, ...] = (0.2, 0.5, 1.0, 2.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_at_least("p", self.p, 2, "the theorem's radius sqrt(2)/2 is for p >= 2")
+        check_at_most("rho", self.rho, 1, "the radius is (1 - rho)/sqrt(K)")
 
 
 @dataclass(frozen=True)
@@ -91,7 +114,7 @@ class Field:
         check_at_least("p", self.p, 1, "p = 1 is ReLU")
 
 
-WIDE_K, WIDE_K1 = (4, 10, 20, 40), (2, 6, 8, 20)
+WIDE_K, WIDE_K1 = (2, 4, 10, 20, 40), (1, 2, 6, 8, 20)
 
 EXHIBITS = (
     Exhibit(
@@ -126,9 +149,9 @@ EXHIBITS = (
         where="Section 3, Theorem 1",
         claim="one direction breaks F at radius 1/sqrt(K); nothing breaks F^(p), p >= 2, below sqrt(2)/2",
         scales={
-            "smoke": RadiusBounds(K=(4,), K1=(2,), ratio=(1.0, 3.0), p=(3.0,), n=1000),
-            "laptop": RadiusBounds(),
-            "paper": RadiusBounds(
+            "smoke": Attacked(K=(2,), K1=(1,), ratio=(1.0, 20.0), p=(3.0,), n=1000),
+            "laptop": Attacked(),
+            "paper": Attacked(
                 WIDE_K, WIDE_K1, (1.0, 2.0, 3.0, 5.0, 10.0, 30.0), (2.0, 3.0, 4.0), n=200_000
             ),
         },
@@ -140,9 +163,9 @@ EXHIBITS = (
         where="Appendix C.4, Theorem 3",
         claim="nothing breaks F below 1/sqrt(K), and F^(p) breaks above sqrt(2)/2",
         scales={
-            "smoke": RadiusBounds(K=(4,), K1=(2,), ratio=(1.0, 3.0), p=(3.0,), n=1000),
-            "laptop": RadiusBounds(p=(3.0,)),
-            "paper": RadiusBounds(
+            "smoke": Critical(K=(2,), K1=(1,), ratio=(1.0, 20.0), p=(3.0,), n=1000),
+            "laptop": Critical(),
+            "paper": Critical(
                 WIDE_K, WIDE_K1, (1.0, 2.0, 3.0, 5.0, 10.0, 30.0), (2.0, 3.0, 4.0), n=200_000
             ),
         },

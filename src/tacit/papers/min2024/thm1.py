@@ -21,7 +21,7 @@ from tacit.lab.bench import Bench
 from tacit.lab.claim import Claim, Expected, judge
 from tacit.lab.exhibit import Outcome
 from tacit.nets import average_net, centre_net, linear_rule
-from tacit.papers.min2024 import RadiusBounds
+from tacit.papers.min2024 import Attacked
 from tacit.papers.min2024.panels import radius_panel, tail_panel
 from tacit.papers.min2024.sweep import (
     bound_claim,
@@ -35,7 +35,7 @@ from tacit.papers.min2024.sweep import (
 WHERE = "Section 3, Theorem 1"
 
 
-def run(config: RadiusBounds, bench: Bench) -> Outcome:
+def run(config: Attacked, bench: Bench) -> Outcome:
     """Count survivors of d0 and of every perturbation; measure the critical radii."""
     at = [(math.sqrt(2) - delta) / 2 for delta in config.delta]
 
@@ -59,8 +59,7 @@ def run(config: RadiusBounds, bench: Bench) -> Outcome:
     critical = critical_radii(config, bench)
     data = counts.assign(critical=critical)
     first = tails(data.kept_F, config.n, bound_F)
-    at_least_two = data.broken_Fp.sel(p=[p for p in config.p if p >= 2])
-    second = tails(at_least_two, config.n, bound_Fp)
+    second = tails(data.broken_Fp, config.n, bound_Fp)
     claims = [
         bound_claim(
             "F", "d0 of length (1+rho)/sqrt(K) breaks F as often as stated", WHERE, first, bench
@@ -84,7 +83,7 @@ def bound_Fp(cell: xr.DataArray) -> tuple[float, float]:
     return 2.0 * (int(cell.K) + 1), float(cell.ratio * cell.delta**2 / (2 * cell.K))
 
 
-def below_two(config: RadiusBounds) -> Claim:
+def below_two(config: Attacked) -> Claim:
     """The theorem's p >= 2 is needed: for 1 < p < 2 the opposite centres rise together.
 
     At a centre facing K2 opposite ones, radius^2 = q/(1+q) with q = K2^(1-2/p) < 1.
@@ -108,7 +107,7 @@ def below_two(config: RadiusBounds) -> Claim:
     )
 
 
-def draw(data: xr.Dataset, config: RadiusBounds) -> Figure:
+def draw(data: xr.Dataset, config: Attacked) -> Figure:
     """Both bounds against the counts, and the critical radii."""
     figure = Figure(figsize=(10, 3.6))
     left, middle, right = figure.subplots(1, 3)

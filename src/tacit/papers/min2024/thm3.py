@@ -20,7 +20,7 @@ from tacit.data import ClusterMixture, Samples
 from tacit.lab.bench import Bench
 from tacit.lab.exhibit import Outcome
 from tacit.nets import average_net, centre_net
-from tacit.papers.min2024 import RadiusBounds
+from tacit.papers.min2024 import Critical
 from tacit.papers.min2024.panels import radius_panel, tail_panel
 from tacit.papers.min2024.sweep import (
     bound_claim,
@@ -35,7 +35,7 @@ from tacit.papers.min2024.thm1 import bound_F
 WHERE = "Appendix C.4, Theorem 3"
 
 
-def run(config: RadiusBounds, bench: Bench) -> Outcome:
+def run(config: Critical, bench: Bench) -> Outcome:
     """Count by exact radii on both sides of the critical ones."""
     above = [(math.sqrt(2) + delta) / 2 for delta in config.delta]
 
@@ -74,7 +74,7 @@ def bound_Fp(cell: xr.DataArray) -> tuple[float, float]:
     return 4.0, float(cell.ratio * cell.delta**2 / (8 * cell.K))
 
 
-def draw(data: xr.Dataset, config: RadiusBounds) -> Figure:
+def draw(data: xr.Dataset, config: Critical) -> Figure:
     """Both bounds against the counts, and the critical radii."""
     figure = Figure(figsize=(10, 3.6))
     left, middle, right = figure.subplots(1, 3)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from tacit.lab.exhibit import Exhibit, Paper
-from tacit.papers._checks import check_at_least, check_clusters, check_positive
+from tacit.papers._checks import check_at_least, check_at_most, check_clusters, check_positive
 
 PAPER = Paper(
     key="min2025",
@@ -32,8 +33,8 @@ class Robust:
     K: int = 10
     K1: int = 6
     p: tuple[float, ...] = (3.0, 4.0, 6.0, 12.0, 30.0)
-    delta: tuple[float, ...] = (0.2, 0.5, 1.0)
-    ratio: tuple[float, ...] = (1.0, 2.0, 5.0)
+    delta: tuple[float, ...] = (0.2, 0.5, 1.2)
+    ratio: tuple[float, ...] = (1.0, 2.0, 100.0)
     n: int = 100_000
     points: int = 4000
     D: int = 1000
@@ -41,7 +42,8 @@ class Robust:
 
     def __post_init__(self) -> None:
         check_clusters(self.K, self.K1, self.D)
-        check_at_least("p", self.p, 2, "the statement is for p > 2")
+        check_at_least("p", self.p, 2.01, "the statement is for p > 2")
+        check_at_most("delta", self.delta, math.sqrt(2), "the radius is (sqrt(2) - delta)/2")
         check_at_least("delta", self.delta, 0)
         check_positive("ratio", self.ratio)
         check_positive("n", (self.n,))
@@ -56,7 +58,7 @@ EXHIBITS = (
         where="Poster, Theorems: provable robustness of pReLU",
         claim="F^(p), p > 2, survives up to sqrt(2)/2, where no accurate classifier can; large p is Bayes",
         scales={
-            "smoke": Robust(K=4, K1=2, p=(3.0, 6.0), ratio=(1.0, 3.0), n=1000, points=300),
+            "smoke": Robust(K=4, K1=2, p=(3.0, 6.0), ratio=(1.0, 50.0), n=1000, points=300),
             "laptop": Robust(),
             "paper": Robust(p=(2.5, 3.0, 4.0, 6.0, 12.0, 30.0, 100.0), n=400_000, points=20_000),
         },
