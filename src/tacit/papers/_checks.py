@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tacit.errors import CallError
+from tacit.lab.settings import as_text
 
 
 def check_clusters(K: int, K1: int, D: int) -> None:
@@ -44,3 +45,9 @@ def check_positive(name: str, values: Iterable[float]) -> None:
     for value in values:
         if not value > 0:
             raise CallError(f"{name}={value}: it is a positive number")
+
+
+def check_unique(name: str, values: tuple[float | str, ...]) -> None:
+    """No value twice: values become labels of the arrays, and a label names one place."""
+    if len(set(values)) < len(values):
+        raise CallError(f"{name}={as_text(values)}: each value once")

@@ -215,6 +215,20 @@ def order_claims(data: xr.Dataset, bench: Bench) -> list[Claim]:
             smoke=bench.smoke,
         )
     )
+    # Example 2: c and sigma constant, so Theorem 4.2's ||z|| = O(sqrt(d/k)) up to logarithms
+    length = np.polyfit(np.log(d), np.log(np.sqrt(d / (middle * np.log(d)))), 1)[0]
+    claims.append(
+        judge(
+            "example2",
+            "with as many random means as are admitted, sqrt(d/k) grows like d^(1/4) (measured: the exponent of d in "
+            f"sqrt(d/(k ln d)), d up to {d[-1]:.0e})",
+            "Section 4, Example 2",
+            Expected(value=0.25, tolerance=0.025),
+            float(length),
+            n=len(d),
+            smoke=bench.smoke,
+        )
+    )
     return claims
 
 

@@ -209,6 +209,6 @@ def bound_panel(axes: Axes, data: xr.Dataset, config: Separator) -> None:
     axes.set_ylim(2, float(-data.inside_law.min()) * 3)
     axes.set_xlim(d.min() / 1.6, d.max() * 1.6)
     axes.set_xlabel("$d$")
-    axes.set_ylabel(r"$-\log_{10}P(y\,u^\top x\leq 0)$")
+    axes.set_ylabel(r"$-\log_{10}P(y\,u^\top x\leq 0)$ (higher: fewer errors)")
     axes.set_title(r"inside the assumption, $\sigma=1/\sqrt{d}$")
     axes.legend(loc="center right", bbox_to_anchor=(1, 0.45))

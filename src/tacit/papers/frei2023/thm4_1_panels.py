@@ -49,7 +49,7 @@ def radius_panel(axes: Axes, data: xr.Dataset, config: Robust) -> None:
     axes.set_xlabel(r"radius$/\sqrt{d}$")
     axes.set_ylabel("share of test points below")
     axes.set_title("radius of the constructed net (in or outside Assumption 2.2)")
-    axes.legend(loc="upper left", fontsize=8.5, frameon=True, edgecolor="none", framealpha=1)
+    axes.legend(loc="upper left", fontsize=8.5, frameon=True, edgecolor="none", framealpha=0.6)
 
 
 def failure_panel(axes: Axes, data: xr.Dataset, config: Robust) -> None:

@@ -59,7 +59,7 @@ class Bounds:
 
     K: tuple[int, ...] = (2, 4, 10)
     K1: tuple[int, ...] = (1, 2, 6)
-    ratio: tuple[float, ...] = (1.0, 3.0, 20.0)
+    ratio: tuple[float, ...] = (2.0, 20.0)
     p: tuple[float, ...] = (2.0, 3.0)
     rho: tuple[float, ...] = (0.25, 0.5, 1.0)
     delta: tuple[float, ...] = (0.2, 0.5, 1.0)

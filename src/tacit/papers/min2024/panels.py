@@ -11,45 +11,53 @@ from matplotlib.axes import Axes
 from tacit.measure import Tail, proportion
 from tacit.papers.min2024 import Bounds
 
-MARKERS = "os^Dv<>"
+MARKERS = "os^D<>P"
 
 
 def tail_panel(axes: Axes, found: list[Tail], events: xr.DataArray) -> None:
-    """Measured probabilities (dots, 95% intervals) against a exp(-C b) at C = 1/2 (dashed), by K.
+    """Measured probabilities (95% intervals) against a exp(-C b) at C = 1/2 (dashed).
 
-    `found` holds one `Tail` for each cell of `events`, in its order.
+    Colour is K, the marker is p. `found` holds one `Tail` for each cell of `events`, in its order.
     """
-    where = np.broadcast_to(
-        np.arange(events.sizes["K"]).reshape([-1 if d == "K" else 1 for d in events.dims]),
-        events.shape,
-    ).ravel()
+    powers = list(events.p.values) if "p" in events.dims else [None]
+    cells = [events[i] for i in np.ndindex(events.shape)]
     floor = 0.3 / max(tail.n for tail in found)
+    reach = max(tail.b for tail in found)
+    start = min((tail.b for tail in found if tail.b), default=1.0)
     for index, K in enumerate(events.K.values):
-        mine = [tail for tail, i in zip(found, where, strict=True) if i == index]
         colour = f"C{index}"
-        b = np.linspace(0, max(tail.b for tail in mine), 200)
-        bound = mine[0].a * np.exp(-b / 2)
-        axes.plot(b, np.minimum(bound, 1), "--", color=colour, linewidth=1.2)
-        seen = [(tail.b, proportion(tail.events, tail.n)) for tail in mine if tail.events]
-        if seen:
-            value = np.array([e.value for _, e in seen])
+        mine = [(t, c) for t, c in zip(found, cells, strict=True) if int(c.K) == K]
+        b = np.geomspace(start / 2, max(tail.b for tail, _ in mine), 200)
+        axes.plot(b, mine[0][0].a * np.exp(-b / 2), "--", color=colour, linewidth=1.2)
+        axes.plot([], [], "s", color=colour, label=f"$K$ = {K}")
+        for row, p in enumerate(powers):
+            here = [tail for tail, cell in mine if p is None or float(cell.p) == p]
+            seen = [(tail.b, proportion(tail.events, tail.n)) for tail in here if tail.events]
             ends = [[e.value - e.low for _, e in seen], [e.high - e.value for _, e in seen]]
+            # smaller markers for later K, so that none hides another
             axes.errorbar(
-                [b for b, _ in seen],
-                value,
-                ends,
-                fmt=MARKERS[index % len(MARKERS)],
-                color=colour,
-                label=f"K = {K}",
-                alpha=0.85,
+                [b for b, _ in seen], [e.value for _, e in seen], ends,
+                fmt=MARKERS[row % len(MARKERS)], color=colour, markersize=max(8 - 1.8 * index, 2.5),
+                markeredgecolor="white", markeredgewidth=0.4,
+            )  # fmt: skip
+            unseen = [tail.b for tail in here if not tail.events]
+            axes.plot(
+                unseen, [floor] * len(unseen), "v", color=colour, markersize=max(6 - index, 2.5)
             )
-        unseen = [tail.b for tail in mine if not tail.events]
-        axes.plot(unseen, [floor] * len(unseen), "v", color=colour, markersize=3, alpha=0.5)
-    axes.plot([], [], "--", color="0.3", linewidth=1.2, label="bound, C = 1/2")
+    if len(powers) > 1:
+        for row, p in enumerate(powers):
+            axes.plot([], [], MARKERS[row % len(MARKERS)], color="0.4", label=f"$p$ = {p:g}")
+    axes.plot([], [], "--", color="0.4", linewidth=1.2, label="bound, $C$ = 1/2")
+    axes.plot([], [], "v", color="0.4", markersize=4, label=f"no event in {found[0].n:,}")
+    axes.axhspan(1, 40, color="0.93", linewidth=0)
+    axes.annotate("a bound up here says nothing", (0.98, 0.985), xycoords="axes fraction",
+                  ha="right", va="top", fontsize="small", color="0.35")  # fmt: skip
+    axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.set_ylim(floor / 2, 2)
+    axes.set_xlim(start / 1.6, reach * 1.6)
+    axes.set_ylim(floor / 2, 40)
     axes.set_ylabel("probability")
-    axes.legend(loc="best")
+    axes.legend(loc="lower left", fontsize="small")
 
 
 def radius_panel(axes: Axes, critical: xr.DataArray, config: Bounds) -> None:
@@ -70,9 +78,15 @@ def radius_panel(axes: Axes, critical: xr.DataArray, config: Bounds) -> None:
             label=name,
             markersize=7 - index,
         )
-    axes.annotate(r"$\sqrt{2}/2$", (fine[-1], math.sqrt(0.5)), ha="right", va="bottom")
+    axes.annotate(
+        r"$\sqrt{2}/2$",
+        (K.mean(), math.sqrt(0.5)),
+        xytext=(0, 4),
+        textcoords="offset points",
+        ha="center",
+    )
     axes.annotate(r"$1/\sqrt{K}$", (fine[len(fine) // 2], 1 / math.sqrt(fine[50])), va="bottom")
     axes.set_ylim(0, 0.85)
     axes.set_xlabel("$K$")
-    axes.set_title(f"critical radius, $\\alpha$ = {config.alpha:g}, $D$ = {config.D}")
+    axes.set_title(f"critical radius ($\\alpha$ = {config.alpha:g}, $D$ = {config.D})")
     axes.legend(loc="lower left")

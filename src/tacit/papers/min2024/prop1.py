@@ -55,7 +55,7 @@ def bound_Fp(cell: xr.DataArray) -> tuple[float, float]:
 
 def draw(data: xr.Dataset, config: Bounds) -> Figure:
     """Both bounds against the counts."""
-    figure = Figure(figsize=(8, 3.6))
+    figure = Figure(figsize=(9, 4))
     left, right = figure.subplots(1, 2)
     tail_panel(left, tails(data.wrong_F, config.n, bound_F), data.wrong_F)
     left.set_title(r"$F$ errs on clean data")

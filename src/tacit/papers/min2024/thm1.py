@@ -109,7 +109,7 @@ def below_two(config: Attacked) -> Claim:
 
 def draw(data: xr.Dataset, config: Attacked) -> Figure:
     """Both bounds against the counts, and the critical radii."""
-    figure = Figure(figsize=(10, 3.6))
+    figure = Figure(figsize=(11.5, 4))
     left, middle, right = figure.subplots(1, 3)
     tail_panel(left, tails(data.kept_F, config.n, bound_F), data.kept_F)
     left.set_title(r"$F$ survives the attack $d_0$")

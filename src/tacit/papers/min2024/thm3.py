@@ -76,7 +76,7 @@ def bound_Fp(cell: xr.DataArray) -> tuple[float, float]:
 
 def draw(data: xr.Dataset, config: Critical) -> Figure:
     """Both bounds against the counts, and the critical radii."""
-    figure = Figure(figsize=(10, 3.6))
+    figure = Figure(figsize=(11.5, 4))
     left, middle, right = figure.subplots(1, 3)
     tail_panel(left, tails(data.broken_F, config.n, bound_F), data.broken_F)
     left.set_title(r"$F$ breaks below $1/\sqrt{K}$")

@@ -35,6 +35,7 @@ from tacit.papers.min2025 import Robust
 WHERE = "Poster, Theorems"
 BEST = math.sqrt(0.5)
 CURVE = 121
+COLOURS = ("C0", "C5", "C1", "C6")
 
 
 def run(config: Robust, bench: Bench) -> Outcome:
@@ -198,13 +199,13 @@ def draw(data: xr.Dataset, config: Robust) -> Figure:
     figure = Figure(figsize=(9.2, 3.8))
     left, right = figure.subplots(1, 2, width_ratios=[1.35, 1])
     shown = ["F", *(f"F^({p:g})" for p in (config.p[0], config.p[-1])), "Bayes (attacked)"]
-    styles = ["-", "-", "-", ":"]
-    for index, (name, style) in enumerate(zip(dict.fromkeys(shown), styles, strict=False)):
+    # on top of each other: the widest first
+    styles = [("-", 1.8), ("-", 5.0), ("-", 2.4), (":", 1.6)]
+    for index, (name, (style, width)) in enumerate(zip(dict.fromkeys(shown), styles, strict=False)):
         label = "$F$" if name == "F" else name.replace(" (attacked)", "")
         label = f"$F^{{{label[2:]}}}$" if label.startswith("F^") else label
-        left.plot(
-            data.radius, data.robust.sel(classifier=name), style, color=f"C{index}", label=label
-        )
+        curve = data.robust.sel(classifier=name)
+        left.plot(data.radius, curve, style, color=COLOURS[index], linewidth=width, label=label)
     ceiling = max(config.K1, config.K - config.K1) / config.K
     left.fill_between([BEST, 1], ceiling, 1.02, color="0.9", linewidth=0)
     left.annotate(
@@ -214,19 +215,23 @@ def draw(data: xr.Dataset, config: Robust) -> Figure:
         left.axvline(at, linestyle="--", color="0.3", linewidth=1)
         left.annotate(name, (at, 0.03), xytext=(-4, 0), textcoords="offset points", ha="right")
     left.set_xlabel(r"$\ell_2$ radius of the attack")
-    left.set_ylabel("robust accuracy (exact)")
+    left.set_ylabel("robust accuracy")
     left.set_ylim(0, 1.02)
     left.set_xlim(0, 1)
     left.set_title(f"$K$ = {config.K}, $\\alpha$ = {config.alpha:g}, $D$ = {config.D}")
     left.legend(loc="lower left", bbox_to_anchor=(0.02, 0.1))
-    for index, ratio in enumerate(data.ratio.values):
-        share = data.disagree.sel(ratio=ratio).values / config.n
-        right.plot(data.p, share, "o-", color=f"C{index}", label=f"$D/(\\alpha^2 K)$ = {ratio:g}")
+    noisy = [r for r in data.ratio.values if int(data.disagree.sel(ratio=r).max())]
+    for index, ratio in enumerate(noisy):
+        found = [proportion(int(k), config.n) for k in data.disagree.sel(ratio=ratio)]
+        share = np.array([e.value for e in found])
+        ends = [share - [e.low for e in found], [e.high for e in found] - share]
+        label = f"$D/(\\alpha^2 K)$ = {ratio:g}"
+        right.errorbar(data.p, share, ends, fmt="o-", color=f"C{index}", label=label)
     right.set_xscale("log")
     right.set_xticks(list(config.p), [f"{p:g}" for p in config.p])
     right.minorticks_off()
     right.set_yscale("symlog", linthresh=1 / config.n)
-    right.set_ylim(bottom=0)
+    right.set_ylim(0, 0.03)
     right.set_xlabel("$p$")
     right.set_ylabel("disagreement with the Bayes rule")
     right.set_title(r"$F^{(p)}$ beside the Bayes rule")

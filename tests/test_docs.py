@@ -1,0 +1,44 @@
+"""The code on the pages does what the pages say."""
+
+import re
+from pathlib import Path
+
+import torch
+
+import fakes
+from tacit.cli import status
+from tacit.lab.registry import catalogue
+
+ROOT = Path(__file__).parents[1]
+
+
+def code_of(page: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
+
+
+def test_the_smallest_exhibit_of_contributing_runs(only_fakes, monkeypatch, capsys):
+    for block in code_of("CONTRIBUTING.md"):
+        path = only_fakes / re.match(r"# (\S+?):", block).group(1)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(block)
+    fakes.install(only_fakes, smith2027="smith_exhibits")
+    catalogue.cache_clear()
+    assert status(["run", "smith2027.fair", "--out", "out"]) == 0
+    assert "✓ holds" in capsys.readouterr().out
+    assert status(["run", "smith2027.fair", "--set", "n=0", "--out", "out"]) == 2
+
+
+def test_the_radii_page_prints_what_it_says():
+    (block,) = code_of("docs/guide/radii.md")
+    lines = [line for line in block.splitlines() if line.startswith("radius(")]
+    names: dict = {"torch": torch}
+    exec(block.replace("20_000", "2_000"), names)
+    for line in lines:
+        call, promised = line.split("#")
+        assert abs(float(eval(call, names)) - float(promised.split(":")[0])) < 2e-3
+
+
+def test_every_exhibit_is_in_the_readme():
+    page = (ROOT / "README.md").read_text()
+    for exhibit in catalogue().exhibits.values():
+        assert f"`{exhibit.id}`" in page
