@@ -1,6 +1,8 @@
 """The exhibits of min2024 against independent computations."""
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -156,3 +158,17 @@ def test_figure_7_says_what_the_caption_says(bench):
 def test_impossible_settings_are_refused(make, words):
     with pytest.raises(CallError, match=words):
         make()
+
+
+@pytest.mark.slow
+def test_a_sweep_of_many_samples_stays_under_one_gibibyte(tmp_path):
+    """In a process of its own, since memory once taken is seldom given back."""
+    code = (
+        "import resource, tacit\n"
+        f"tacit.run('min2024.thm1', out={str(tmp_path)!r}, n=200_000, K=(10,), K1=(6,), ratio=(3.0,))\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    )
+    assert float(answer.stdout) < 1

@@ -220,8 +220,8 @@ def order_claims(data: xr.Dataset, bench: Bench) -> list[Claim]:
     claims.append(
         judge(
             "example2",
-            "with as many random means as are admitted, sqrt(d/k) grows like d^(1/4) (measured: the exponent of d in "
-            f"sqrt(d/(k ln d)), d up to {d[-1]:.0e})",
+            "with as many random means as are admitted, sqrt(d/k) grows like d^(1/4) (measured: the exponent "
+            f"of d in sqrt(d/(k ln d)), d up to {d[-1]:.0e})",
             "Section 4, Example 2",
             Expected(value=0.25, tolerance=0.025),
             float(length),
