@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import fakes
 from contract import check_document, check_page
+from fakes import odd_raises
 from tacit.cli import status
+from tacit.cli.lines import print_json
+from tacit.lab.registry import catalogue
 from tacit.report.cite import TACIT
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -53,7 +58,12 @@ def one_line(capsys: Capture) -> str:
         ([*MEAN, "--set", "k=1"], "there is no setting 'k'; near: K, K1"),
         ([*MEAN, "--set", "K=x"], "K takes a whole number, as in --set K=4; got 'x'"),
         ([*MEAN, "--set", "K"], "--set takes key=value"),
-        ([*MEAN, "--set", "K1=9"], "K1=9 must be between 1 and K=4"),
+        ([*MEAN, "--set", "K1=9"], "tacit: K1=9 must be between 1 and K=4"),
+        ([*MEAN, "home2019.only", "--set", "K1=9"], "tacit: toy2020.mean: K1=9 must be between"),
+        ([*MEAN, "--out", ""], "--out takes a folder, as in --out runs; got ''"),
+        (["verify", "--out", ""], "--out takes a folder"),
+        (["show", "toy2020.mean", "--out", ""], "--out takes a folder"),
+        (["show", "toy2020"], "toy2020 is a paper: `tacit list` shows its exhibits"),
     ],
 )
 def test_a_wrong_call_is_one_line(arguments: list[str], answer: str, capsys: Capture) -> None:
@@ -67,7 +77,7 @@ def test_a_wrong_call_is_one_line(arguments: list[str], answer: str, capsys: Cap
     [
         ("odd2021.raises", "could not run: ZeroDivisionError: a fault of two lines (traceback in "),
         ("odd2021.absent", "is broken: importing fakes.nowhere.deep failed"),
-        ("odd2021.empty", "is broken: fakes.odd has no function run and draw"),
+        ("odd2021.empty", "has no function run and draw; mend or uninstall that package"),
     ],
 )
 def test_a_broken_exhibit_is_one_line(id: str, answer: str, capsys: Capture) -> None:
@@ -79,6 +89,91 @@ def test_out_that_cannot_be_written_is_one_line(capsys: Capture) -> None:
     Path("file").touch()
     assert status(["verify", "--out", "file"]) == 1
     assert "file is a file, not a folder: choose another --out" in one_line(capsys)
+
+
+def test_out_with_a_name_that_is_too_long_is_one_line(capsys: Capture) -> None:
+    out = ["--out", "x" * 300]
+    assert status([*MEAN, *out]) == 1
+    assert "cannot be written (File name too long): choose another --out" in one_line(capsys)
+    assert status(["show", "toy2020.mean", *out]) == 0
+    printed = capsys.readouterr()
+    assert "The mean of noise" in printed.out
+    (line,) = printed.err.splitlines()
+    assert "cannot be read (File name too long): choose another --out" in line
+
+
+def test_an_exhibit_that_exits_does_not_end_the_others(
+    only_fakes: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(odd_raises, "run", lambda config, bench: sys.exit(0))
+    assert status(["verify", "odd2021", "toy2020", "--scale", "smoke"]) == 1
+    printed = capsys.readouterr()
+    assert "exhibit odd2021.raises could not run: SystemExit: 0" in printed.err
+    assert "toy2020.mean" in printed.out
+
+
+def test_another_run_is_replaced_with_a_word(capsys: Capture) -> None:
+    def told(*arguments: str) -> list[str]:
+        assert status([*MEAN, *arguments, "--json"]) == 0
+        printed = capsys.readouterr()
+        check_document(printed.out, smoke=True)
+        return [line for line in printed.err.splitlines() if line.startswith("tacit:")]
+
+    assert told() == told() == told("--fresh") == []
+    assert told("--seed", "1") == [
+        "tacit: replaces the smoke run, seed 0, in runs/toy2020.mean; another --out keeps both"
+    ]
+
+
+def shell(command: str, site: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The command in a shell of its own, where streams are what the shell makes them."""
+    path = os.pathsep.join(map(str, (ROOT / "src", ROOT / "tests", site)))
+    python = shlex.quote(sys.executable)
+    return subprocess.run(
+        ["sh", "-c", command.replace("tacit", f"{python} -m tacit", 1)],
+        env={**os.environ, "PYTHONPATH": path, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "answer"),
+    [
+        ("tacit list >&-", "tacit: stdout is closed: send it to a file or to /dev/null"),
+        ("tacit list >/dev/full", "tacit: stdout cannot be written (No space left on device)"),
+        ("tacit --version >/dev/full", "tacit: stdout cannot be written (No space left on device)"),
+        ("tacit list --json >/dev/full", "tacit: stdout cannot be written (No space left on"),
+    ],
+)
+def test_stdout_that_takes_nothing_is_one_line(command: str, answer: str, only_fakes: Path) -> None:
+    done = shell(command, only_fakes)
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(answer)
+
+
+def test_a_closed_stderr_is_borne(only_fakes: Path) -> None:
+    done = shell("tacit run nothing 2>&-", only_fakes)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "")
+
+
+def test_a_terminal_that_knows_only_ascii(only_fakes: Path) -> None:
+    ascii_only = {"LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
+    done = shell("tacit run toy2020.mean --scale smoke", only_fakes, **ascii_only)
+    assert done.returncode == 0, done.stderr
+    assert "? holds" in done.stdout
+    done = shell("tacit show toy2020.mean --json", only_fakes, **ascii_only)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["run"]["seed"] == 0
+
+
+def test_json_is_ascii(capsys: Capture) -> None:
+    print_json({"title": "α ≥ β"})
+    printed = capsys.readouterr().out
+    assert printed.isascii()
+    assert json.loads(printed) == {"title": "α ≥ β"}
 
 
 def test_a_broken_package_is_warned_of_and_told_when_asked_for(
@@ -154,6 +249,29 @@ def test_run_prints_a_table(capsys: Capture, monkeypatch: pytest.MonkeyPatch) ->
     for told in ("✓ holds", "✗ differs", "○ not testable", "3 claims: 1 hold, 1 differ, 1 not"):
         assert told in printed
     assert printed.splitlines()[-1] == "report: runs/toy2020.mean/report.html"
+
+
+def test_a_narrow_terminal_gets_lists(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    for arguments in (["list"], MEAN):
+        assert status(arguments) == 0
+        printed = capsys.readouterr().out
+        assert max(map(len, printed.splitlines())) <= 40
+        assert "toy2020.mean" in printed
+        assert "…" not in printed
+    lines = [line.rstrip() for line in printed.splitlines()]
+    at = lines.index("✗ differs")
+    assert lines[at + 1 : at + 3] == ["  1 + 1 = 3", "  toy2020.mean.odd · eq. (2)"]
+    assert "  expected 3, measured 2, n 1" in lines
+
+
+def test_ids_are_whole_in_a_list(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "72")
+    long = "toy2020." + "an-id-of-many-words" * 3
+    exhibit = replace(catalogue().find("toy2020.mean"), id=long, title="many words " * 9)
+    monkeypatch.setitem(catalogue().exhibits, long, exhibit)
+    assert status(["list"]) == 0
+    assert long in capsys.readouterr().out
 
 
 def test_json_is_all_there_is_on_stdout(capsys: Capture) -> None:

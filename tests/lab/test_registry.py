@@ -36,6 +36,15 @@ def test_a_broken_package_is_remembered_and_disturbs_nothing(only_fakes: Path) -
         found.paper("absent1998")
 
 
+def test_a_package_that_exits_is_broken_like_any_other(only_fakes: Path) -> None:
+    (only_fakes / "exits1997.py").write_text("raise SystemExit(0)")
+    fakes.install(only_fakes, exits1997="exits1997")
+    found = catalogue()
+    assert "toy2020.mean" in found.exhibits
+    with pytest.raises(RunError, match=r"SystemExit: 0; mend or uninstall that package$"):
+        found.find("exits1997.fig1")
+
+
 @pytest.mark.parametrize(
     ("source", "reason"),
     [

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import math
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +20,7 @@ from tacit.lab.folder import Slot, locked
 from tacit.lab.order import Order
 from tacit.lab.record import read_record
 from tacit.lab.registry import catalogue
+from tacit.lab.store import digest
 
 RUNS = Path("runs")
 FOLDER = RUNS / "toy2020.mean"
@@ -110,6 +115,117 @@ def test_a_damaged_folder_is_noticed_and_fresh_heals_it(damage: str) -> None:
     check_folder(FOLDER, smoke=True)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"files": 6},
+        {"files": []},
+        {"files": {}},
+        {"files": {"claims.json": 1}},
+        {"seconds": "abc"},
+        {"seconds": math.nan},
+        {"id": "foo.bar"},
+        {"scale": ["smoke"]},
+        {"seed": "0"},
+        {"order": None},
+        {"command": 1},
+    ],
+)
+def test_provenance_of_wrong_types_is_damage(change: dict[str, Any]) -> None:
+    run()
+    mark = FOLDER / "provenance.json"
+    mark.write_text(json.dumps({**json.loads(mark.read_text()), **change}))
+    with pytest.raises(RunError, match=r"damaged: provenance\.json cannot be read; --fresh runs"):
+        run()
+    run(fresh=True)
+    check_folder(FOLDER, smoke=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("claims.json", "[1]"), ("claims.json", "{"), ("config.json", "{")]
+)
+def test_a_file_that_is_listed_and_makes_no_sense_is_damage(name: str, text: str) -> None:
+    run()
+    mark = FOLDER / "provenance.json"
+    provenance = json.loads(mark.read_text())
+    (FOLDER / name).write_text(text)
+    provenance["files"][name] = digest(FOLDER / name)
+    mark.write_text(json.dumps(provenance))
+    with pytest.raises(RunError, match=f"damaged: {name} cannot be read; --fresh runs it anew"):
+        run()
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "nets/mine.safetensors", "deep/er/notes.txt"])
+@pytest.mark.parametrize("change", [{"seed": 1}, {"fresh": True}])
+def test_a_file_of_the_user_is_never_deleted(
+    name: str, change: dict[str, Any], computed: Path
+) -> None:
+    run()
+    computed.write_text("")
+    mine = FOLDER / name
+    mine.parent.mkdir(parents=True, exist_ok=True)
+    mine.write_text("mine")
+    with pytest.raises(RunError, match=f"{name} is no file of a run.*move it away or choose"):
+        run(**change)
+    assert mine.read_text() == "mine"
+    assert computed.read_text() == "", "it is told before the work, not after"
+    assert run().seed == 0  # what is complete is still reported
+    mine.unlink()
+    run(**change)
+
+
+def test_a_folder_of_the_user_is_never_deleted() -> None:
+    FOLDER.mkdir(parents=True)
+    (FOLDER / "notes.txt").write_text("mine")
+    with pytest.raises(RunError, match=r"provenance.json is missing"):
+        run()
+    with pytest.raises(RunError, match=r"notes.txt is no file of a run"):
+        run(fresh=True)
+    assert (FOLDER / "notes.txt").read_text() == "mine"
+
+
+def test_a_file_that_comes_during_the_run_waits_for_the_user(
+    computed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run()
+    mine = FOLDER / "notes.txt"
+    seal = Slot.seal
+
+    def late(self: Slot, provenance: dict[str, Any]) -> Any:
+        mine.write_text("mine")
+        return seal(self, provenance)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Slot, "seal", late)
+        with pytest.raises(RunError, match=r"notes.txt is no file of a run"):
+            run(seed=1)
+    assert mine.read_text() == "mine"
+    computed.write_text("")
+    mine.unlink()
+    assert run(seed=1).seed == 1
+    assert computed.read_text() == "", "finished work was done again"
+
+
+def test_what_other_orders_left_empty_is_cleared_and_parts_are_kept() -> None:
+    partial = RUNS / ".partial"
+    for name in ("mean-00000000/parts", "mean-11111111/parts", "mean-b-00000000/parts"):
+        (partial / f"toy2020.{name}").mkdir(parents=True)
+    (partial / "toy2020.mean-00000000" / "fresh").touch()
+    (partial / "toy2020.mean-11111111" / "parts" / "a@b.nc").touch()
+    run()
+    assert sorted(path.name for path in partial.iterdir()) == [
+        "toy2020.mean-11111111",
+        "toy2020.mean-b-00000000",
+        "toy2020.mean.lock",
+    ]
+
+
+@pytest.mark.parametrize("out", ["x" * 300, "/".join(["x" * 200] * 30)])
+def test_out_with_a_name_that_is_too_long(out: str) -> None:
+    with pytest.raises(RunError, match=r"cannot be written .File name too long.: choose another"):
+        run(out=out)
+
+
 def test_out_that_cannot_be_a_folder() -> None:
     Path("file").write_text("mine")
     with pytest.raises(RunError, match="file is a file, not a folder: choose another --out"):
@@ -140,6 +256,32 @@ def test_a_broken_exhibit_is_told_in_one_line(name: str) -> None:
     with pytest.raises(RunError, match=f"exhibit {name} (could not run|is broken): "):
         api.run(name, out=RUNS)
     assert not (RUNS / name).exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("raise SystemExit(0)", "is broken: importing exits failed .SystemExit: 0"),
+        ("def run(config, bench):\n    raise SystemExit(0)\ndraw = run", "could not run: System"),
+    ],
+)
+def test_an_exhibit_that_exits_is_told_in_one_line(
+    text: str, answer: str, only_fakes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (only_fakes / "exits.py").write_text(text)
+    monkeypatch.delitem(sys.modules, "exits", raising=False)
+    exhibit = replace(catalogue().find("toy2020.mean"), code="exits")
+    monkeypatch.setitem(catalogue().exhibits, "toy2020.mean", exhibit)
+    with pytest.raises(RunError, match=answer):
+        run()
+    assert not FOLDER.exists()
+
+
+def test_a_package_that_exits_has_no_sources(only_fakes: Path) -> None:
+    (only_fakes / "leaves").mkdir()
+    (only_fakes / "leaves" / "__init__.py").write_text("raise SystemExit(0)")
+    exhibit = replace(catalogue().find("toy2020.mean"), code="leaves.inner")
+    assert Order(exhibit, Toy(), "smoke", 0, "cpu").resume_digest
 
 
 def test_the_traceback_is_kept_in_a_file() -> None:

@@ -150,6 +150,8 @@ def test_figure_7_says_what_the_caption_says(bench):
         (lambda: Attacked(delta=(2.0,)), r"delta=2\.0"),
         (lambda: Critical(rho=(2.0,)), r"rho=2\.0"),
         (lambda: Bounds(n=0), "n=0"),
+        (lambda: Bounds(n=10**30), "n=1000"),
+        (lambda: Bounds(p=(3.0, 3.0)), "each value once"),
         (lambda: Bounds(ratio=(0.0,)), r"ratio=0\.0"),
         (lambda: Realize(h=3), "h=3"),
         (lambda: Field(p=(0.0,)), r"p=0\.0"),

@@ -91,6 +91,15 @@ def test_the_page_over_all_runs(only_fakes: Path) -> None:
     assert html.count('src="data:image/svg+xml;base64,') == 2
 
 
+def test_a_figure_scrolls_on_a_narrow_screen(only_fakes: Path) -> None:
+    run = api.run("toy2020.mean", scale="smoke")
+    page = (run.folder / "report.html").read_text(encoding="utf-8")
+    _, narrow = page.split("@media screen and (max-width: 44rem) {")
+    rules = narrow.partition("\n}")[0]
+    assert ".plate { overflow-x: auto; }" in rules
+    assert ".plate svg, .plate img { min-width: 640px;" in rules
+
+
 @pytest.mark.parametrize("text", ["<script>alert(1)</script>", '" onload="x'])
 def test_texts_are_escaped(text: str, only_fakes: Path) -> None:
     run = api.run("toy2020.mean", scale="smoke")

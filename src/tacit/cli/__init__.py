@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -28,7 +30,29 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     os.environ.setdefault("MPLBACKEND", "agg")
     # threads that wait by spinning starve each other on a busy machine: 15 times slower, seen
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    sys.exit(status(sys.argv[1:] if arguments is None else arguments))
+    sys.exit(_guarded(sys.argv[1:] if arguments is None else arguments))
+
+
+def _guarded(arguments: Sequence[str]) -> int:
+    """`status`, on whatever the shell made of stdout and stderr."""
+    if sys.stderr is None:  # closed: what is said there is lost, as the caller wants it
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stdout is None:
+        complain("stdout is closed: send it to a file or to /dev/null")
+        return 1
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # ✓ and ≥ on an ASCII terminal
+            stream.reconfigure(errors="replace")
+    try:
+        answer = status(arguments)
+        sys.stdout.flush()  # a full disk is known only now
+    except OSError as error:  # a stream has no file name; runs tell of their own files
+        if error.errno != errno.EPIPE:  # `| head` has seen enough, and needs no word on it
+            complain(f"{error.filename or 'stdout'} cannot be written ({error.strerror or error})")
+        # what is left in the buffer would fail once more on the way out
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return answer
 
 
 def status(arguments: Sequence[str]) -> int:

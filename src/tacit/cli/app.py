@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from tacit.cli.lines import complain, print_json
-from tacit.errors import RunError
+from tacit.errors import CallError, RunError
 from tacit.lab.exhibit import SCALES, Exhibit
+from tacit.lab.order import known_out
 from tacit.lab.record import RunRecord, read_record
 from tacit.lab.registry import Catalogue, catalogue
 from tacit.lab.store import plain
@@ -75,7 +76,7 @@ Device = Annotated[
         autocompletion=lambda: ["auto", "cpu", "cuda"],
     ),
 ]
-Out = Annotated[Path, typer.Option(metavar="DIR", help="Where the run folders are, one per id.")]
+Out = Annotated[str, typer.Option(metavar="DIR", help="Where the run folders are, one per id.")]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Run anew, even if a complete run is there.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
@@ -123,13 +124,15 @@ def show(
     id: Annotated[
         str, typer.Argument(metavar="ID", help="An exhibit.", autocompletion=_complete_ids)
     ],
-    out: Out = Path("runs"),
+    out: Out = "runs",
     as_json: Json = False,
 ) -> None:
     """Show an exhibit: its claim, its configs at the three scales, and its run if there is one."""
     found = catalogue()
+    if id in found.papers:
+        raise CallError(f"{id} is a paper: `tacit list` shows its exhibits")
     exhibit = found.find(id)
-    run = _known_run(out / id)
+    run = _known_run(known_out(out) / id)
     if as_json:
         configs = {scale: plain(exhibit.scales[scale]) for scale in SCALES}
         known = run.as_json() if run else None
@@ -149,7 +152,7 @@ def run(
     settings: Settings = NONE,
     seed: Seed = "0",
     device: Device = "auto",
-    out: Out = Path("runs"),
+    out: Out = "runs",
     fresh: Fresh = False,
     as_json: Json = False,
 ) -> None:
@@ -157,6 +160,7 @@ def run(
     from tacit.cli.session import run_all
 
     found = catalogue()
+    folder = known_out(out)
     exhibits = [found.find(id) for id in dict.fromkeys(ids)]
     runs, failures = run_all(
         exhibits,
@@ -164,7 +168,7 @@ def run(
         settings=settings,
         seed=seed,
         device=device,
-        out=out,
+        out=folder,
         fresh=fresh,
     )
     _tell(found, runs, [run.folder / "report.html" for run in runs], as_json)
@@ -179,7 +183,7 @@ def verify(
     settings: Settings = NONE,
     seed: Seed = "0",
     device: Device = "auto",
-    out: Out = Path("runs"),
+    out: Out = "runs",
     fresh: Fresh = False,
     as_json: Json = False,
 ) -> None:
@@ -188,6 +192,7 @@ def verify(
     from tacit.report.publish import publish_summary
 
     found = catalogue()
+    folder = known_out(out)
     keys = [found.paper(key).key for key in dict.fromkeys(papers)] or list(found.papers)
     runs, failures = run_all(
         [exhibit for key in keys for exhibit in found.of_paper(key)],
@@ -195,10 +200,10 @@ def verify(
         settings=settings,
         seed=seed,
         device=device,
-        out=out,
+        out=folder,
         fresh=fresh,
     )
-    reports = [publish_summary(out, runs, failures)] if runs else []
+    reports = [publish_summary(folder, runs, failures)] if runs else []
     _tell(found, runs, reports, as_json)
     if failures:
         raise typer.Exit(RunError.exit_status)
@@ -238,7 +243,9 @@ def _known_run(folder: Path) -> RunRecord | None:
         return read_record(folder) if folder.exists() else None
     except RunError as error:
         complain(str(error))
-        return None
+    except OSError as error:  # a name that is too long, a folder that may not be entered
+        complain(f"{folder} cannot be read ({error.strerror}): choose another --out")
+    return None
 
 
 def _described(exhibit: Exhibit) -> dict[str, str]:

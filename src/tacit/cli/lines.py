@@ -13,5 +13,5 @@ def complain(message: str) -> None:
 
 
 def print_json(document: Any) -> None:
-    """The one document of a `--json` call."""
-    print(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+    """The one document of a `--json` call; ASCII, so that no terminal's encoding can spoil it."""
+    print(json.dumps(document, indent=2, ensure_ascii=True, allow_nan=False))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
+from typing import Any
 
 from tacit.cli.lines import complain
-from tacit.errors import RunError
-from tacit.lab.exhibit import Exhibit
+from tacit.errors import CallError, RunError
+from tacit.lab.exhibit import Exhibit, Scale
 from tacit.lab.folder import prepare
 from tacit.lab.order import known_scale, known_seed
 from tacit.lab.progress import on_stderr
@@ -34,7 +35,8 @@ def run_all(
     A wrong call runs nothing at all.
     """
     size, first, given = known_scale(scale), known_seed(seed), parse_assignments(settings)
-    configs = [with_settings(exhibit.scales[size], given, "--set ") for exhibit in exhibits]
+    several = len(exhibits) > 1
+    configs = [_configured(exhibit, size, given, named=several) for exhibit in exhibits]
     chosen = choose_device(device)
     prepare(out)
     runs, failures = [], []
@@ -53,9 +55,18 @@ def run_all(
                         fresh=fresh,
                         progress=progress,
                         publish=publish_run,
+                        say=complain,
                     )
                 )
         except RunError as error:
             complain(str(error))
             failures.append(str(error))
     return runs, failures
+
+
+def _configured(exhibit: Exhibit, size: Scale, given: Mapping[str, str], *, named: bool) -> Any:
+    """The exhibit's config with the settings; of several exhibits, the one that refuses is named."""
+    try:
+        return with_settings(exhibit.scales[size], given, "--set ")
+    except CallError as error:
+        raise CallError(f"{exhibit.id}: {error}" if named else str(error)) from None

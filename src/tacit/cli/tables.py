@@ -1,4 +1,4 @@
-"""Tables for people: readable from 80 columns on, and in a file."""
+"""Tables for people: readable in a file and on any terminal; a narrow one gets lists instead."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from rich import box
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -20,6 +21,7 @@ from tacit.lab.store import plain
 from tacit.report import words
 
 PIPED_WIDTH = 110
+NARROW = 70  # columns: below that, a table's column of sentences is a word wide
 _COLOURS: dict[Verdict, str] = {
     "holds": "green",
     "differs": "red",
@@ -32,13 +34,24 @@ def print_list(found: Catalogue) -> None:
     console = _console()
     for paper in found.papers.values():
         console.print(_heading(paper))
-        table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-        for exhibit in found.of_paper(paper.key):
-            table.add_row(
-                Text(exhibit.id, "cyan"), Text(exhibit.where), Text(exhibit.title), end_section=True
-            )
-        console.print(table)
+        exhibits = found.of_paper(paper.key)
+        if console.width < NARROW:
+            for exhibit in exhibits:
+                console.print(Text(exhibit.id, "cyan"))
+                console.print(_indented(Text(f"{exhibit.where}: {exhibit.title}")))
+        else:
+            console.print(_listed(exhibits))
         console.print()
+
+
+def _listed(exhibits: Sequence[Exhibit]) -> Table:
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)  # an id is typed as it stands
+    for exhibit in exhibits:
+        table.add_row(
+            Text(exhibit.id, "cyan"), Text(exhibit.where), Text(exhibit.title), end_section=True
+        )
+    return table
 
 
 def print_exhibit(exhibit: Exhibit, paper: Paper) -> None:
@@ -64,34 +77,70 @@ def print_ledger(found: Catalogue, runs: Sequence[RunRecord]) -> None:
     for key in dict.fromkeys(found.exhibits[run.id].paper for run in runs):
         console.print()
         console.print(_heading(found.papers[key]))
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=True)
-        table.add_column("verdict", min_width=9, max_width=14)
-        table.add_column("claim", ratio=1)
-        table.add_column("expected", justify="right", max_width=20)
-        table.add_column("measured", justify="right", min_width=9)
-        table.add_column("n", justify="right")
-        for run in (run for run in runs if found.exhibits[run.id].paper == key):
-            _add_run(table, found.exhibits[run.id], run)
-        console.print(table)
+        own = [run for run in runs if found.exhibits[run.id].paper == key]
+        if console.width < NARROW:
+            for run in own:
+                _print_stacked(console, run)
+        else:
+            console.print(_ledger(own))
     claims = [claim for run in runs for claim in run.claims]
     if any(claim.reason == SMOKE_REASON for claim in claims):
         console.print(Text(f"not testable here: {SMOKE_REASON}", _COLOURS["not testable here"]))
     console.print(Text(words.totals(claims), "bold"))
 
 
-def _add_run(table: Table, exhibit: Exhibit, run: RunRecord) -> None:
-    told = f"  {run.scale}, seed {run.seed}, {words.duration(run.seconds)}"
-    table.add_row("", Text.assemble((exhibit.id, "bold cyan"), (told, "bright_black")))
+def _ledger(runs: Sequence[RunRecord]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=True)
+    table.add_column("verdict", min_width=9, max_width=14)
+    table.add_column("claim", ratio=1)
+    table.add_column("expected", justify="right", max_width=20)
+    table.add_column("measured", justify="right", min_width=9)
+    table.add_column("n", justify="right")
+    for run in runs:
+        _add_run(table, run)
+    return table
+
+
+def _print_stacked(console: Console, run: RunRecord) -> None:
+    """The claims of a run one under the other, each with its numbers on a line of their own."""
+    console.print()
+    console.print(_run_line(run))
     for claim in run.claims:
         colour = _COLOURS[claim.verdict]
+        numbers = (
+            f"expected {words.expected(claim)}, measured {words.measured(claim)}, "
+            f"n {words.sample_size(claim)}"
+        )
+        console.print()
+        console.print(_verdict(claim))
+        console.print(_indented(_claim_cell(claim, colour)))
+        console.print(_indented(Text(numbers)))
+
+
+def _add_run(table: Table, run: RunRecord) -> None:
+    table.add_row("", _run_line(run))
+    for claim in run.claims:
         table.add_row(
-            Text(f"{words.SYMBOLS[claim.verdict]} {claim.verdict}", colour),
-            _claim_cell(claim, colour),
+            _verdict(claim),
+            _claim_cell(claim, _COLOURS[claim.verdict]),
             words.expected(claim),
             words.measured(claim),
             words.sample_size(claim),
         )
     table.add_section()
+
+
+def _run_line(run: RunRecord) -> Text:
+    told = f"  {run.scale}, seed {run.seed}, {words.duration(run.seconds)}"
+    return Text.assemble((run.id, "bold cyan"), (told, "bright_black"))
+
+
+def _verdict(claim: Claim) -> Text:
+    return Text(f"{words.SYMBOLS[claim.verdict]} {claim.verdict}", _COLOURS[claim.verdict])
+
+
+def _indented(text: Text) -> Padding:
+    return Padding(text, (0, 0, 0, 2))
 
 
 def _claim_cell(claim: Claim, colour: str) -> Text:

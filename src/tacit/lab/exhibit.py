@@ -98,7 +98,7 @@ class Exhibit:
         """Import the code; whatever goes wrong there is told in one line."""
         try:
             module = importlib.import_module(self.code)
-        except Exception as error:  # a third party's module may raise anything
+        except (Exception, SystemExit) as error:  # a third party's module may raise anything
             raise RunError(
                 f"exhibit {self.id} is broken: importing {self.code} failed "
                 f"({type(error).__name__}: {error}); mend or uninstall that package"
@@ -106,6 +106,7 @@ class Exhibit:
         missing = [name for name in ("run", "draw") if not callable(getattr(module, name, None))]
         if missing:
             raise RunError(
-                f"exhibit {self.id} is broken: {self.code} has no function {' and '.join(missing)}"
+                f"exhibit {self.id} is broken: {self.code} has no function "
+                f"{' and '.join(missing)}; mend or uninstall that package"
             )
         return cast(ExhibitCode, module)

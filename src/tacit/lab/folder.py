@@ -12,6 +12,7 @@ The digest covers config, scale, seed, device and code: parts are only joined by
 from __future__ import annotations
 
 import fcntl
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,15 +22,15 @@ from typing import Any
 
 from tacit.errors import RunError
 from tacit.lab.order import Order
-from tacit.lab.record import MARK, RunRecord, read_provenance, read_record
+from tacit.lab.record import MARK, RunRecord, foreign_files, read_provenance, read_record
 from tacit.lab.store import digest, write_json, writing
 
 
 def prepare(out: Path) -> None:
     """Make `out` a folder that can be written to, or say at once that it cannot be one."""
-    if out.exists() and not out.is_dir():
-        raise RunError(f"{out} is a file, not a folder: choose another --out")
-    with writing(out):
+    with writing(out):  # to ask whether it exists may fail too: a name can be too long
+        if out.exists() and not out.is_dir():
+            raise RunError(f"{out} is a file, not a folder: choose another --out")
         (out / ".partial").mkdir(parents=True, exist_ok=True)
 
 
@@ -71,7 +72,8 @@ class Slot:
     @property
     def began_fresh(self) -> bool:
         """Whether what lies here was begun by `--fresh`, which may then resume it."""
-        return (self.partial / "fresh").exists()
+        with writing(self.partial):
+            return (self.partial / "fresh").exists()
 
     def heal(self) -> bool:
         """Finish what a kill between the last renames left; True if a run came into place by it."""
@@ -91,11 +93,23 @@ class Slot:
             return None  # another config's run: it is replaced once this one is complete
         return read_record(self.final)
 
+    def replaced(self, order: Order) -> str:
+        """A line on the complete run of another order that will be replaced; empty if none is."""
+        try:
+            known = read_provenance(self.final)
+        except RunError:  # there is nothing, or nothing whole
+            return ""
+        if known["order"] == order.digest:
+            return ""
+        return (
+            f"replaces the {known['scale']} run, seed {known['seed']}, in {self.final}; "
+            "another --out keeps both"
+        )
+
     def begin(self, *, fresh: bool) -> bool:
         """Make room for parts; True if there are some of an interrupted run to go on from."""
-        if self.final.exists() and not self.final.is_dir():
-            raise RunError(f"{self.final} is a file: move it away or choose another --out")
         with writing(self.partial):
+            self._spare()
             if fresh and not self.began_fresh:
                 shutil.rmtree(self.partial, ignore_errors=True)
             self.parts.mkdir(parents=True, exist_ok=True)
@@ -119,9 +133,32 @@ class Slot:
         write_json(folder / MARK, {**provenance, "files": known})
         with writing(self.final):
             self._put_in_place()
+            self._clear_up()
         return read_record(self.final)
 
+    def _spare(self) -> None:
+        """Refuse to replace what a user put here: only what a run wrote is ever deleted."""
+        if self.final.is_dir():
+            for found in foreign_files(self.final):
+                raise RunError(
+                    f"{found} is no file of a run, and {self.final} is to be replaced: "
+                    "move it away or choose another --out"
+                )
+        elif self.final.exists():
+            raise RunError(f"{self.final} is a file: move it away or choose another --out")
+
+    def _clear_up(self) -> None:
+        """Remove what other orders of this id began and left empty; finished parts are kept."""
+        name = re.compile(re.escape(self.final.name) + "-[0-9a-f]{8}")
+        for folder in self.partial.parent.iterdir():
+            # the lock is on the id: nobody is at work there
+            if name.fullmatch(folder.name) and not any(
+                path.is_file() and path.name != "fresh" for path in folder.rglob("*")
+            ):
+                shutil.rmtree(folder, ignore_errors=True)
+
     def _put_in_place(self) -> None:
+        self._spare()
         old = self.partial / "old"
         shutil.rmtree(old, ignore_errors=True)
         old.mkdir()

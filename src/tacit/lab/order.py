@@ -87,12 +87,22 @@ def known_seed(raw: str | int) -> int:
     return int(text)
 
 
+def known_out(raw: str) -> Path:
+    """The folder of the run folders; an empty name is a slip (`--out "$DIR"`), not this folder."""
+    if not raw:
+        raise CallError("--out takes a folder, as in --out runs; got ''")
+    return Path(raw)
+
+
 def _sources(exhibit: Exhibit) -> list[Path]:
     """tacit's own modules, and the exhibit's where it comes from another package."""
     files = sorted(PACKAGE.rglob("*.py"))
     try:
         spec = importlib.util.find_spec(exhibit.code)
-    except Exception:  # a package that cannot be imported is told of when its code is loaded
+    except (
+        Exception,
+        SystemExit,
+    ):  # a package that cannot be imported is told of when its code is loaded
         spec = None
     origin = Path(spec.origin).resolve() if spec is not None and spec.origin else None
     if origin is not None and origin.is_file() and origin not in files:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import RunError
 from tacit.lab.claim import Claim
-from tacit.lab.exhibit import Scale
+from tacit.lab.exhibit import SCALES, Scale
 from tacit.lab.store import digest, read_dataset
 
 if TYPE_CHECKING:
     import xarray as xr
 
 MARK = "provenance.json"  # written last: a folder that has it is complete
+FILES = ("config.json", "claims.json", "result.nc", "figure.svg", "figure.png", "report.html")
 
 
 @dataclass(frozen=True)
@@ -53,20 +55,19 @@ def read_record(folder: Path) -> RunRecord:
     """The complete run in `folder`; `RunError` names the file that is missing or was changed."""
     provenance = read_provenance(folder)
     for name, known in provenance["files"].items():
-        path = folder / name
-        if not path.is_file():
-            raise _damaged(folder, f"{name} is missing")
-        if digest(path) != known:
-            raise _damaged(folder, f"{name} is not the file that was written")
-    claims = json.loads((folder / "claims.json").read_text(encoding="utf-8"))
+        _check_file(folder, name, known)
+    try:
+        claims = tuple(Claim.from_json(record) for record in _read_json(folder, "claims.json"))
+    except (TypeError, KeyError):
+        raise _damaged(folder, "claims.json cannot be read") from None
     return RunRecord(
         id=provenance["id"],
         scale=provenance["scale"],
         seed=provenance["seed"],
         folder=folder,
         seconds=provenance["seconds"],
-        claims=tuple(Claim.from_json(record) for record in claims),
-        config=json.loads((folder / "config.json").read_text(encoding="utf-8")),
+        claims=claims,
+        config=_read_json(folder, "config.json"),
         provenance=provenance,
     )
 
@@ -75,16 +76,62 @@ def read_provenance(folder: Path) -> dict[str, Any]:
     """The completeness mark of a run folder, checked as far as it is relied on."""
     if not folder.is_dir():
         raise RunError(f"{folder} is not a run folder: move it away or choose another --out")
-    try:
-        provenance = json.loads((folder / MARK).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise _damaged(folder, f"{MARK} is missing") from None
-    except (OSError, ValueError):
-        raise _damaged(folder, f"{MARK} cannot be read") from None
-    needed = {"id", "scale", "seed", "seconds", "order", "files"}
-    if not isinstance(provenance, dict) or not needed <= provenance.keys():
+    provenance = _read_json(folder, MARK)
+    if not _is_provenance(provenance, folder.name):
         raise _damaged(folder, f"{MARK} cannot be read")
     return provenance
+
+
+def foreign_files(folder: Path) -> Iterator[Path]:
+    """What lies in a run folder and no run wrote; where the mark cannot tell, names have to."""
+    try:
+        own = {MARK, *read_provenance(folder)["files"]}
+    except RunError:
+        nets = (path.relative_to(folder).as_posix() for path in folder.glob("nets/*.safetensors"))
+        own = {MARK, *FILES, *nets}
+    for path in sorted(folder.rglob("*")):
+        is_file = path.is_symlink() or not path.is_dir()
+        if is_file and path.relative_to(folder).as_posix() not in own:
+            yield path
+
+
+def _is_provenance(document: Any, id: str) -> bool:
+    """Whether the document is what `describe` and `seal` write for that id, as far as it is used."""
+    if not isinstance(document, dict):
+        return False
+    seed, seconds, files = (document.get(key) for key in ("seed", "seconds", "files"))
+    return (
+        document.get("id") == id
+        and document.get("scale") in SCALES
+        and type(seed) is int
+        and isinstance(seconds, (int, float))
+        and 0 <= seconds < math.inf
+        and isinstance(document.get("order"), str)
+        and isinstance(document.get("command"), str)
+        and isinstance(files, dict)
+        and all(isinstance(known, str) for known in files.values())
+        and set(FILES) <= files.keys()
+    )
+
+
+def _check_file(folder: Path, name: str, known: str) -> None:
+    path = folder / name
+    try:
+        if not path.is_file():
+            raise _damaged(folder, f"{name} is missing")
+        if digest(path) != known:
+            raise _damaged(folder, f"{name} is not the file that was written")
+    except OSError:
+        raise _damaged(folder, f"{name} cannot be read") from None
+
+
+def _read_json(folder: Path, name: str) -> Any:
+    try:
+        return json.loads((folder / name).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise _damaged(folder, f"{name} is missing") from None
+    except (OSError, ValueError):
+        raise _damaged(folder, f"{name} cannot be read") from None
 
 
 def _damaged(folder: Path, what: str) -> RunError:

@@ -66,7 +66,7 @@ class Catalogue:
     def _missing(self, kind: str, asked: str, known: list[str]) -> CallError | RunError:
         for broken in self.broken:
             if broken.name == asked.partition(".")[0]:
-                return RunError(f"{asked} cannot be had: {broken}")
+                return RunError(f"{asked} cannot be had: {broken}; mend or uninstall that package")
         # thm1 alone is a common slip for min2024.thm1
         near = [one for one in known if one.partition(".")[2] == asked]
         near += difflib.get_close_matches(asked, known, n=4)
@@ -84,7 +84,7 @@ def catalogue() -> Catalogue:
             # several papers may come from one entry point; a module is one source, not an iterable
             for source in sources if isinstance(sources, Iterable) else (sources,):
                 _add(found, source)
-        except Exception as error:  # a third party's import may raise anything
+        except (Exception, SystemExit) as error:  # a third party's import may raise anything
             found.broken.append(Broken(name, f"{type(error).__name__}: {error}"))
     return found
 

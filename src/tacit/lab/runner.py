@@ -52,12 +52,14 @@ def run_exhibit(
     fresh: bool,
     progress: Progress,
     publish: Publish,
+    say: Callable[[str], None] | None = None,
 ) -> RunRecord:
     """Run the exhibit, or report its complete folder of the same order again unless `fresh`.
 
     `device` is "auto", "cpu" or "cuda". An interrupted run goes on from its finished parts. Only
     `TacitError` and `KeyboardInterrupt` come out of this: whatever else an exhibit raises is told
-    in one line, with the traceback in a file that the line names.
+    in one line, with the traceback in a file that the line names. `say` is told, before the work
+    begins, that the complete run of another order will be replaced.
     """
     order = Order(exhibit, config, scale, seed, choose_device(device))
     with locked(out, exhibit.id):
@@ -69,6 +71,8 @@ def run_exhibit(
             if known is not None:
                 return known
         resumed = slot.begin(fresh=fresh)
+        if say and (replaced := slot.replaced(order)):
+            say(replaced)
         code = exhibit.load()
         started, clock = now(), time.monotonic()
         with _explained(exhibit.id, slot.partial / "error.log"):
@@ -144,7 +148,7 @@ def _explained(id: str, log: Path) -> Iterator[None]:
         yield
     except TacitError:
         raise
-    except Exception as error:  # an exhibit may raise anything
+    except (Exception, SystemExit) as error:  # an exhibit may raise anything
         write_text(log, traceback.format_exc())
         raise RunError(
             f"exhibit {id} could not run: {type(error).__name__}: {error} (traceback in {log})"

@@ -50,9 +50,9 @@ def with_settings(config: C, given: Mapping[str, Any], prefix: str = "") -> C:
             values[key] = _read(hints[key], raw)
             if fields[key].metadata.get("finite", True):
                 _check_finite(values[key])
-        except (TypeError, ValueError, OverflowError):
+        except (TypeError, ValueError, OverflowError) as error:
             example = f"{prefix}{key}={as_text(getattr(config, key))}"
-            wanted = _wanted(hints[key])
+            wanted = str(error) if isinstance(error, _NotFiniteError) else _wanted(hints[key])
             raise CallError(f"{key} takes {wanted}, as in {example}; got {raw!r}") from None
     return dataclasses.replace(config, **values)  # type: ignore[type-var]
 
@@ -152,10 +152,16 @@ def _kind(hint: Any) -> _Kind:
     return _KINDS[hint]
 
 
+class _NotFiniteError(ValueError):
+    """The value has the right type and is nan or inf; its message is what is wanted."""
+
+
 def _check_finite(value: Any) -> None:
     for item in value if isinstance(value, tuple) else (value,):
         if isinstance(item, float) and not math.isfinite(item):
-            _refuse(item)
+            raise _NotFiniteError(
+                "finite numbers" if isinstance(value, tuple) else "a finite number"
+            )
 
 
 def _options(hint: Any) -> tuple[Any, ...]:

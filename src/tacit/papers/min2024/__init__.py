@@ -12,6 +12,7 @@ from tacit.papers._checks import (
     check_clusters,
     check_pairs,
     check_positive,
+    check_unique,
 )
 
 PAPER = Paper(
@@ -43,6 +44,7 @@ class Realize:
     def __post_init__(self) -> None:
         check_clusters(self.K, self.K1, self.D)
         check_at_least("p", self.p, 1, "p = 1 is ReLU")
+        check_unique("p", self.p)
         check_at_least("h", (self.h,), self.K, "each of the K centres needs a neuron")
         check_positive("splits", (self.splits,))
         check_positive("n", (self.n,))
@@ -73,7 +75,10 @@ class Bounds:
         check_at_least("p", self.p, 1, "p = 1 is ReLU")
         check_at_least("rho", self.rho, 0)
         check_at_least("delta", self.delta, 0)
+        for name in ("K", "ratio", "p", "rho", "delta"):
+            check_unique(name, getattr(self, name))
         check_positive("n", (self.n,))
+        check_at_most("n", (self.n,), 1e9)
         check_at_least("alpha", (self.alpha,), 0, "noise is not negative")
 
 
@@ -112,6 +117,7 @@ class Field:
     def __post_init__(self) -> None:
         check_at_least("angles", (self.angles,), 5)
         check_at_least("p", self.p, 1, "p = 1 is ReLU")
+        check_unique("p", self.p)
 
 
 WIDE_K, WIDE_K1 = (2, 4, 10, 20, 40), (1, 2, 6, 8, 20)
@@ -125,7 +131,7 @@ EXHIBITS = (
         scales={
             "smoke": Realize(D=20, h=20, splits=3, n=200),
             "laptop": Realize(),
-            "paper": Realize(D=1000, h=2000, splits=50, n=5000),
+            "paper": Realize(D=1000, h=2000, splits=20, n=2000),
         },
         code="tacit.papers.min2024.claim",
     ),

@@ -6,7 +6,13 @@ import math
 from dataclasses import dataclass
 
 from tacit.lab.exhibit import Exhibit, Paper
-from tacit.papers._checks import check_at_least, check_at_most, check_clusters, check_positive
+from tacit.papers._checks import (
+    check_at_least,
+    check_at_most,
+    check_clusters,
+    check_positive,
+    check_unique,
+)
 
 PAPER = Paper(
     key="min2025",
@@ -46,6 +52,8 @@ class Robust:
         check_at_most("delta", self.delta, math.sqrt(2), "the radius is (sqrt(2) - delta)/2")
         check_at_least("delta", self.delta, 0)
         check_positive("ratio", self.ratio)
+        for name in ("p", "delta", "ratio"):
+            check_unique(name, getattr(self, name))
         check_positive("n", (self.n,))
         check_positive("points", (self.points,))
         check_positive("alpha", (self.alpha,))
