@@ -17,6 +17,8 @@ cells early.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -35,20 +37,44 @@ ADDED = 4  # constraints added at a time
 VIOLATED = 1e-10  # relative to the length: rounding
 
 
+@dataclass(frozen=True)
+class Cells:
+    """The training points as one class sees them, and the squared distances between the classes."""
+
+    own: Float[Tensor, "k D"]
+    opp: Float[Tensor, "m D"]
+    apart: Float[Tensor, "k m"]
+
+    @classmethod
+    def of(cls, rule: NearestNeighbour, sign: int) -> Cells:
+        """As seen from the class with this sign."""
+        own, opp = rule.x[rule.y * sign > 0], rule.x[rule.y * sign < 0]
+        return cls(own, opp, squared_distances(own, opp))
+
+    def depths(self, x: Float[Tensor, "n D"]) -> tuple[Float[Tensor, "n m"], Float[Tensor, "n m"]]:
+        """For each opposite j: max_i h_ij, and the length of the segment to x_j after which all
+        half-spaces of C_j hold."""
+        d_own = squared_distances(x, self.own).unsqueeze(2)
+        d_opp = squared_distances(x, self.opp).unsqueeze(1)
+        gap = d_opp - d_own
+        # a half-space that holds at x (or between coincident points, everywhere) costs nothing; else
+        # <x_i - x_j, x - x_j> = (apart + gap) / 2 > 0
+        holds = (gap <= 0) | (self.apart == 0)
+        depth = torch.where(holds, 0.0, gap / (2 * self.apart.sqrt())).amax(1)
+        entry = torch.where(holds, 0.0, gap / (self.apart + gap)).amax(1)
+        return depth, entry * d_opp.squeeze(1).sqrt()
+
+
 def nearest_bounds(
     rule: NearestNeighbour, x: Float[Tensor, "n D"], y: Float[Tensor, " n"]
 ) -> Radii:
     """Lower and upper bounds, without a quadratic program."""
-    pieces = []
-    for i in range(0, len(x), CHUNK):
-        radii = torch.zeros(2, len(x[i : i + CHUNK]), dtype=x.dtype)
-        for sign in (1, -1):
-            mine = (y[i : i + CHUNK] * sign > 0).nonzero().squeeze(1)
-            depth, to_opp, entry = cell_depths(rule, x[i : i + CHUNK][mine], sign)
-            radii[0, mine] = depth.amin(1)
-            radii[1, mine] = (entry * to_opp).amin(1)
-        pieces.append(radii)
-    lower, upper = torch.cat(pieces, 1)
+    lower, upper = torch.zeros_like(y), torch.zeros_like(y)
+    for sign in (1, -1):
+        cells = Cells.of(rule, sign)
+        for mine in (y * sign > 0).nonzero().squeeze(1).split(CHUNK):
+            depth, entered = cells.depths(x[mine])
+            lower[mine], upper[mine] = depth.amin(1), entered.amin(1)
     broken = y * rule(x) <= 0
     return Radii(torch.where(broken, 0.0, lower), torch.where(broken, 0.0, upper))
 
@@ -59,18 +85,18 @@ def nearest_radius(
     """Exact radii, by quadratic programs over the cells that could hold the nearest broken point."""
     broken = y * rule(x) <= 0
     radius = torch.zeros_like(y)
-    for n in (~broken).nonzero().squeeze(1).tolist():
-        sign = int(y[n].sign())
-        own, opp = rule.x[rule.y * sign > 0], rule.x[rule.y * sign < 0]
-        depth, to_opp, entry = (t[0] for t in cell_depths(rule, x[n : n + 1], sign))
-        best = float((entry * to_opp).amin())
-        for j in depth.argsort().tolist():
-            if depth[j] >= best:
-                break
-            normal = 2 * (own - opp[j])
-            bound = (normal * ((own + opp[j]) / 2 - x[n])).sum(1)
-            best = cell_distance(normal.numpy(), bound.numpy(), best)
-        radius[n] = best
+    for sign in (1, -1):
+        cells = Cells.of(rule, sign)
+        for n in ((y * sign > 0) & ~broken).nonzero().squeeze(1).tolist():
+            depth, entered = (t[0] for t in cells.depths(x[n : n + 1]))
+            best = float(entered.amin())
+            for j in depth.argsort().tolist():
+                if depth[j] >= best:
+                    break
+                normal = 2 * (cells.own - cells.opp[j])
+                bound = (normal * ((cells.own + cells.opp[j]) / 2 - x[n])).sum(1)
+                best = cell_distance(normal.numpy(), bound.numpy(), best)
+            radius[n] = best
     return exactly(radius)
 
 
@@ -95,24 +121,6 @@ def cell_distance(G: Array, h: Array, best: float) -> float:
             return length
         active += violated.tolist()
     return length
-
-
-def cell_depths(
-    rule: NearestNeighbour, x: Float[Tensor, "n D"], sign: int
-) -> tuple[Float[Tensor, "n m"], Float[Tensor, "n m"], Float[Tensor, "n m"]]:
-    """For each opposite j: max_i h_ij, the distance to x_j, and the part t_j of the segment to x_j
-    after which all half-spaces of C_j hold."""
-    own, opp = rule.x[rule.y * sign > 0], rule.x[rule.y * sign < 0]
-    d_own = rule.squared_distances(x, sign).unsqueeze(2)
-    d_opp = rule.squared_distances(x, -sign).unsqueeze(1)
-    apart = squared_distances(own, opp)
-    gap = d_opp - d_own
-    # a half-space that holds at x (or between coincident points, everywhere) costs nothing; else
-    # <x_i - x_j, x - x_j> = (apart + gap) / 2 > 0
-    holds = (gap <= 0) | (apart == 0)
-    depth = torch.where(holds, 0.0, gap / (2 * apart.sqrt())).amax(1)
-    entry = torch.where(holds, 0.0, gap / (apart + gap)).amax(1)
-    return depth, d_opp.squeeze(1).sqrt(), entry
 
 
 def least_distance(G: Array, h: Array) -> Array:

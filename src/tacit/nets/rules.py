@@ -71,12 +71,10 @@ class NearestNeighbour:
 
     def __call__(self, x: Float[Tensor, "n D"]) -> Float[Tensor, " n"]:
         """Squared distance to the nearest negative point minus that to the nearest positive one."""
-        to_positive, to_negative = (self.squared_distances(x, s).amin(1) for s in (1, -1))
+        to_positive, to_negative = (
+            squared_distances(x, self.x[self.y * sign > 0]).amin(1) for sign in (1, -1)
+        )
         return to_negative - to_positive
-
-    def squared_distances(self, x: Float[Tensor, "n D"], sign: int) -> Float[Tensor, "n m1"]:
-        """||x - x_i||^2 to the training points of one class."""
-        return squared_distances(x, self.x[self.y * sign > 0])
 
 
 def squared_distances(x: Float[Tensor, "n D"], z: Float[Tensor, "m D"]) -> Float[Tensor, "n m"]:
