@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with its status."""
     # figures go to files, whether or not there is a display
     os.environ.setdefault("MPLBACKEND", "agg")
-    # threads that wait by spinning starve each other on a busy machine: 15 times slower, seen
+    # threads that wait by spinning starve each other on a busy machine (seen: many times slower)
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     sys.exit(_guarded(sys.argv[1:] if arguments is None else arguments))
 
