@@ -25,7 +25,7 @@ everything but u_j is known and u_j follows from the constraint itself,
     A_j u_j^p = sum_own A u^p - sum_{opp, not j} A u^p =: G(lam)
 
 (u_j = c_j where that is enough). Taking u_j from the constraint rather than from its multiplier makes
-every lam a feasible point, so nothing below the true radius can ever be returned, and p = 2 with
+every lam a feasible point, so nothing shorter than the true radius can be returned, and p = 2 with
 c_j = 0 is no special case. The radius is the least length over j, over lam in [0, Lam_j] (the first
 fold of another opposite coordinate) and the end. If the opposite weights are equal, swapping two
 opposite coordinates keeps (*), so by rearrangement the riser is the largest c_j.
@@ -39,7 +39,8 @@ j is its last; otherwise up-sets are enumerated, and those with sum_R relu(-c)^2
 (a riser ends above 0).
 
 **The scan.** lam is driven by the largest own coordinate, c_1 -> (1 - s) c_1, s in [0, 1); a grid in
-s finds the basins, and the root of the slope the bottom of the two best. Cost: O(grid * K) a point.
+s finds the basins, and the root of the slope the bottom of the two best. That the grid separates the basins is
+tested, not proved: a missed one would make the radius, hence the certificate, too long. Cost: O(grid * K) a point.
 """
 
 from __future__ import annotations
