@@ -40,7 +40,8 @@ j is its last; otherwise up-sets are enumerated, and those with sum_R relu(-c)^2
 
 **The scan.** lam is driven by the largest own coordinate, c_1 -> (1 - s) c_1, s in [0, 1); a grid in
 s finds the basins, and the root of the slope the bottom of the two best. That the grid separates the basins is
-tested, not proved: a missed one would make the radius, hence the certificate, too long. Cost: O(grid * K) a point.
+tested, not proved: a missed one would make the radius, hence the certificate, too long. Cost:
+O(grid * K) a point.
 """
 
 from __future__ import annotations
