@@ -1,7 +1,21 @@
 """Radii that no attack can beat."""
 
+from tacit.certify.crown import crown_margin, crown_radius
+from tacit.certify.crown_chain import can_crown, crown_obstacle
 from tacit.certify.interval import Radii
 from tacit.certify.nearest import nearest_bounds, nearest_radius
 from tacit.certify.radius import radius
+from tacit.certify.smoothing import Smoothed, smoothing_radius
 
-__all__ = ["Radii", "nearest_bounds", "nearest_radius", "radius"]
+__all__ = [
+    "Radii",
+    "Smoothed",
+    "can_crown",
+    "crown_margin",
+    "crown_obstacle",
+    "crown_radius",
+    "nearest_bounds",
+    "nearest_radius",
+    "radius",
+    "smoothing_radius",
+]

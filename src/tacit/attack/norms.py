@@ -1,0 +1,213 @@
+r"""A norm is its hooks: size, steepest direction, projection, extreme point, random point of the unit ball.
+
+All of them work on rows, (n, D). `room` holds the ends of each coordinate of delta that a box on x + delta
+leaves, (n, D) each, with low <= 0 <= high; without it there is no box. Every projection is the exact
+Euclidean one on the intersection of ball and box:
+
+    l2    clip(t z) with the largest t <= 1 that fits the ball (the multiplier of the ball scales z)
+    linf  clip
+    l1    clip(sign(z) max(|z| - lam, 0)) with the least lam >= 0 that fits (Croce & Hein 2021, "Mind the box")
+
+The extreme point is the exact argmax of <g, delta> on that intersection: one step of it breaks a linear model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from tacit.errors import CallError
+
+Rows = Float[Tensor, "n D"]
+Room = tuple[Rows, Rows]
+
+
+@dataclass(frozen=True)
+class Norm:
+    """`order` is 1, 2 or inf; the dual norm bounds |<g, delta>| <= dual(g) size(delta)."""
+
+    order: float
+    size: Callable[[Rows], Float[Tensor, " n"]]
+    dual: Callable[[Rows], Float[Tensor, " n"]]
+    steepest: Callable[[Rows], Rows]
+    project: Callable[[Rows, Float[Tensor, "n 1"], Room | None], Rows]
+    extreme: Callable[[Rows, Float[Tensor, "n 1"], Room | None], Rows]
+    random: Callable[[Rows, torch.Generator], Rows]
+
+    @property
+    def name(self) -> str:
+        """As the command line spells it."""
+        return "inf" if self.order == math.inf else f"{self.order:g}"
+
+
+def l1_size(delta: Rows) -> Float[Tensor, " n"]:
+    """sum |delta|."""
+    return delta.abs().sum(1)
+
+
+def l2_size(delta: Rows) -> Float[Tensor, " n"]:
+    """(sum delta^2)^(1/2)."""
+    return delta.norm(dim=1)
+
+
+def linf_size(delta: Rows) -> Float[Tensor, " n"]:
+    """max |delta|."""
+    return delta.abs().amax(1)
+
+
+def l1_steepest(g: Rows) -> Rows:
+    """All on the largest coordinate."""
+    most = g.abs().argmax(1, keepdim=True)
+    return torch.zeros_like(g).scatter(1, most, g.gather(1, most).sign())
+
+
+def l2_steepest(g: Rows) -> Rows:
+    """g / ||g||; 0 where g = 0. A g too small to be squared is scaled first."""
+    scaled = g / positive(g.abs().amax(1, keepdim=True))
+    return scaled / scaled.norm(dim=1, keepdim=True).clamp_min(0.5)
+
+
+def linf_steepest(g: Rows) -> Rows:
+    """sign(g)."""
+    return g.sign()
+
+
+def l2_project(z: Rows, radius: Float[Tensor, "n 1"], room: Room | None = None) -> Rows:
+    """The nearest point of the l2 ball (and the box)."""
+    if room is None:
+        return torch.where(l2_size(z).unsqueeze(1) <= radius, z, radius * l2_steepest(z))
+    inside = z.clamp(*room)
+    fits = l2_size(inside).unsqueeze(1) <= radius
+    return torch.where(fits, inside, l2_extreme(z, radius, room))
+
+
+def l2_extreme(g: Rows, radius: Float[Tensor, "n 1"], room: Room | None = None) -> Rows:
+    """clip(t g) with the largest t that fits the ball, by sorting the t at which coordinates meet the box.
+
+    In units of the radius, with caps c_i <= 1 on |delta_i| and a = |g| / max |g|, the square of the size is
+    sum_{met} c_i^2 + t^2 sum_{others} a_i^2 between two such t.
+    """
+    if room is None:
+        return radius * l2_steepest(g)
+    unit = g / positive(g.abs().amax(1, keepdim=True))
+    kind = torch.finfo(g.dtype)
+    # entries whose squares lose digits to underflow count as 0
+    unit = torch.where(unit.square() > kind.tiny / kind.eps, unit, 0.0)
+    a = unit.abs()
+    cap = caps(g, room).minimum(radius) / positive(radius)
+    meets, order = torch.where(a > 0, cap / positive(a), torch.inf).sort(dim=1)
+    met = cap.gather(1, order).square().cumsum(1).roll(1, 1)
+    met[:, 0] = 0
+    free = a.gather(1, order).square().flip(1).cumsum(1).flip(1)
+    square = torch.where(free > 0, met + meets.square() * free, met)
+    piece = (square < 1).sum(1, keepdim=True).clamp_max(g.shape[1] - 1)
+    met, free = met.gather(1, piece), free.gather(1, piece)
+    t = torch.where(free > 0, ((1 - met).clamp_min(0) / positive(free)).sqrt(), torch.inf)
+    moved = torch.where(a > 0, (t * a).minimum(cap), 0.0)
+    # rounding may leave a hair too much, of the ball and of the box
+    moved = moved * (radius / l2_size(moved).unsqueeze(1).clamp_min(1))
+    return (unit.sign() * moved).clamp(*room)
+
+
+def linf_project(z: Rows, radius: Float[Tensor, "n 1"], room: Room | None = None) -> Rows:
+    """The nearest point of the cube (and the box)."""
+    inside = torch.minimum(torch.maximum(z, -radius), radius)
+    return inside if room is None else inside.clamp(*room)
+
+
+def l1_project(z: Rows, radius: Float[Tensor, "n 1"], room: Room | None = None) -> Rows:
+    """The nearest point of the l1 ball (and the box), by sorting the breakpoints of its size in lam.
+
+    S(lam) = sum_i min(max(|z_i| - lam, 0), cap_i) is piecewise linear and falls, with slope -1 for each i between
+    |z_i| - cap_i and |z_i|; S(lam) = radius is solved on its piece.
+    """
+    a = z.abs()
+    cap = a if room is None else caps(z, room).minimum(a)
+    ends, order = torch.cat([a - cap, a], 1).sort(dim=1)
+    turns = torch.cat([-torch.ones_like(a), torch.ones_like(a)], 1).gather(1, order)
+    slope = turns.cumsum(1)  # on the piece that begins at each end
+    ahead = torch.nn.functional.pad(ends.diff(dim=1) * slope[:, :-1], (1, 0))
+    S = cap.sum(1, keepdim=True) + ahead.cumsum(1)
+    piece = ((radius <= S).sum(1, keepdim=True) - 1).clamp_min(0)
+    steep = slope.gather(1, piece)
+    lam = ends.gather(1, piece) + torch.where(
+        steep < 0, (S.gather(1, piece) - radius) / -steep.clamp_max(-1), 0.0
+    )
+    lam = torch.where(cap.sum(1, keepdim=True) <= radius, 0.0, lam.clamp_min(0))
+    shrunk = torch.minimum((a - lam).clamp_min(0), cap)
+    # rounding of the sums may leave a hair too much
+    size = shrunk.sum(1, keepdim=True)
+    return z.sign() * shrunk * torch.where(size > radius, radius / size, 1.0)
+
+
+def l1_extreme(g: Rows, radius: Float[Tensor, "n 1"], room: Room | None = None) -> Rows:
+    """The largest |g_i| first, each as far as the box lets it, until the radius is spent."""
+    if room is None:
+        return radius * l1_steepest(g)
+    order = g.abs().argsort(dim=1, descending=True, stable=True)
+    cap = caps(g, room).minimum(radius).gather(1, order)
+    left = (radius - (cap.cumsum(1) - cap)).clamp_min(0)
+    return torch.zeros_like(g).scatter(1, order, cap.minimum(left)) * g.sign()
+
+
+def linf_extreme(g: Rows, radius: Float[Tensor, "n 1"], room: Room | None = None) -> Rows:
+    """The corner that sign(g) points at."""
+    return linf_project(radius * g.sign(), radius, room)
+
+
+def caps(z: Rows, room: Room) -> Rows:
+    """How far each coordinate can go to the side that z points to."""
+    return torch.where(z > 0, room[1], -room[0]).clamp_min(0)
+
+
+def positive(t: Rows) -> Rows:
+    """t where t > 0, else 1: a divisor."""
+    return torch.where(t > 0, t, 1.0)
+
+
+def l1_random(like: Rows, generator: torch.Generator) -> Rows:
+    """Uniform in the l1 ball: exponential spacings with random signs."""
+    n, D = like.shape
+    gaps = torch.empty(n, D + 1, dtype=like.dtype, device=like.device).exponential_(
+        generator=generator
+    )
+    signs = torch.where(uniform(like, generator) < 0.5, -1.0, 1.0)
+    return signs * gaps[:, :D] / gaps.sum(1, keepdim=True)
+
+
+def l2_random(like: Rows, generator: torch.Generator) -> Rows:
+    """Uniform in the l2 ball."""
+    g = torch.empty_like(like).normal_(generator=generator)
+    far = uniform(like[:, :1], generator) ** (1 / like.shape[1])
+    return l2_steepest(g) * far
+
+
+def linf_random(like: Rows, generator: torch.Generator) -> Rows:
+    """Uniform in the cube."""
+    return 2 * uniform(like, generator) - 1
+
+
+def uniform(like: Rows, generator: torch.Generator) -> Rows:
+    """Uniform on [0, 1), of the shape, type and device of `like`."""
+    return torch.empty_like(like).uniform_(generator=generator)
+
+
+L1 = Norm(1.0, l1_size, linf_size, l1_steepest, l1_project, l1_extreme, l1_random)
+L2 = Norm(2.0, l2_size, l2_size, l2_steepest, l2_project, l2_extreme, l2_random)
+LINF = Norm(math.inf, linf_size, l1_size, linf_steepest, linf_project, linf_extreme, linf_random)
+NORMS = {norm.name: norm for norm in (L1, L2, LINF)}
+
+
+def known_norm(norm: float | str | Norm) -> Norm:
+    """1, 2 or inf, as a number, as text, or the norm itself."""
+    if isinstance(norm, Norm):
+        return norm
+    name = norm if isinstance(norm, str) else "inf" if norm == math.inf else f"{norm:g}"
+    if name not in NORMS:
+        raise CallError(f"norm {norm}: choose {', '.join(NORMS)}")
+    return NORMS[name]
