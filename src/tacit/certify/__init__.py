@@ -5,9 +5,11 @@ from tacit.certify.crown_chain import can_crown, crown_obstacle
 from tacit.certify.interval import Radii
 from tacit.certify.nearest import nearest_bounds, nearest_radius
 from tacit.certify.radius import radius
+from tacit.certify.relu import Breaking, relu_radius
 from tacit.certify.smoothing import Smoothed, smoothing_radius
 
 __all__ = [
+    "Breaking",
     "Radii",
     "Smoothed",
     "can_crown",
@@ -17,5 +19,6 @@ __all__ = [
     "nearest_bounds",
     "nearest_radius",
     "radius",
+    "relu_radius",
     "smoothing_radius",
 ]

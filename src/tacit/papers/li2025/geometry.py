@@ -1,26 +1,18 @@
-r"""Figure 1's clusters, and the distances from their centres to the decision boundaries.
+"""Figure 1's clusters, and the distances from their centres to the decision boundaries.
 
-For few neurons at any angles the distance to f_FD's boundary is found exactly, by enumeration.
-
-With u_j = <mu_j, x> + b_j and relu(u) = max(0, u), a point of the own class has y f <= 0 where, for some
-subset T of the opposite neurons and every subset S of the own ones,
-
-    sum_S u - sum_T u <= 0:
-
-a union of 2^|opp| polyhedra. The nearest point of each is a least-distance problem; T empty is the region
-f = 0 in which all own neurons are off, which breaks the point only where ties break.
+The distance to f_FD's boundary is exact at any angles, by branch and bound (`certify/relu.py`). The region f = 0
+in which all own neurons are off breaks a centre only where ties break.
 """
 
 from __future__ import annotations
 
 import math
-from itertools import chain, combinations
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from tacit.certify.nearest import least_distance
+from tacit.certify.relu import relu_radius
 from tacit.data import ClusterMixture, cluster_mixture, equiangular_centres
 from tacit.nets import decoupled_net
 
@@ -52,26 +44,5 @@ def f_FD_distance(K: float, reading: str) -> float:
 
 def moves_to_boundary(mixture: ClusterMixture, *, ties_break: bool) -> Array:
     """The shortest breaking move of each centre under f_FD, (K, D)."""
-    net = decoupled_net(mixture)
-    assert net.b is not None
-    w, b, labels = net.w.numpy(), net.b.numpy(), mixture.labels.numpy()
-    moves = []
-    for x, y in zip(mixture.centres.numpy(), labels, strict=True):
-        u = w @ x + b
-        own, opp = (np.flatnonzero(labels * y * s > 0) for s in (1, -1))
-        candidates = []
-        for T in subsets(opp):
-            if not T and not ties_break:
-                continue
-            rows = [(list(S), list(T)) for S in subsets(own) if S or T]
-            G = np.array([w[S].sum(0) - w[T].sum(0) for S, T in rows])
-            h = -np.array([u[S].sum() - u[T].sum() for S, T in rows])
-            candidates.append(least_distance(G, h))
-        moves.append(min(candidates, key=lambda move: float(np.linalg.norm(move))))
-    return np.array(moves)
-
-
-def subsets(items: npt.NDArray[np.intp]) -> list[tuple[int, ...]]:
-    """All subsets, the empty one first."""
-    sizes = range(len(items) + 1)
-    return list(chain.from_iterable(combinations(items.tolist(), size) for size in sizes))
+    net, labels = decoupled_net(mixture), mixture.labels
+    return relu_radius(net, mixture.centres, labels, ties_break=ties_break).delta.numpy()
