@@ -1,0 +1,130 @@
+"""What an attack sees of a model: scores of rows (n, D), and gradients pulled back to the rows.
+
+Any torch callable becomes a target by autograd, whatever shape its inputs have. A two-layer net has its gradient
+in closed form, (v_j p relu(z_j)^(p-1) / ||w_j||^(p-1)) w_j summed over j, at the cost of two matrix products.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from tacit.attack.losses import Labels, Loss, Scores
+from tacit.errors import CallError
+from tacit.nets import TwoLayerNet
+
+Rows = Float[Tensor, "n D"]
+
+
+@runtime_checkable
+class Target(Protocol):
+    """Scores, and scores with their pullback: cotangents of the scores to gradients of the rows."""
+
+    def scores(self, x: Rows) -> Scores:
+        """(n,) or (n, C)."""
+
+    def with_pullback(self, x: Rows) -> tuple[Scores, Callable[[Scores], Rows]]:
+        """The scores at x and v -> v' d(scores)/dx."""
+
+
+@dataclass(frozen=True)
+class TorchTarget:
+    """Any callable on (n, *shape) that returns (n,), (n, 1) or (n, C)."""
+
+    model: Callable[[Any], Any]
+    shape: tuple[int, ...]
+
+    def scores(self, x: Rows) -> Scores:
+        """Without a graph."""
+        with torch.no_grad():
+            return self._checked(self.model(x.unflatten(1, self.shape)), len(x))
+
+    def with_pullback(self, x: Rows) -> tuple[Scores, Callable[[Scores], Rows]]:
+        """By autograd; the model's own parameters gather no gradient."""
+        with torch.enable_grad():
+            leaf = x.detach().clone().requires_grad_(True)
+            scores = self._checked(self.model(leaf.unflatten(1, self.shape)), len(x))
+        if not scores.requires_grad:
+            raise CallError(
+                "the model's output has no gradient with respect to its input: attack it by queries alone "
+                "(black_box in Python, --black-box in the command)"
+            )
+
+        def pullback(cotangent: Scores) -> Rows:
+            (gradient,) = torch.autograd.grad(scores, leaf, cotangent)
+            return gradient
+
+        return scores.detach(), pullback
+
+    def _checked(self, scores: Any, n: int) -> Scores:
+        if not isinstance(scores, Tensor):
+            raise CallError(
+                f"the model returned {type(scores).__name__}: it must return one tensor of scores"
+            )
+        if scores.dim() == 2 and scores.shape[1] == 1:
+            scores = scores.squeeze(1)
+        if scores.dim() not in (1, 2) or len(scores) != n:
+            raise CallError(
+                f"the model returned shape {tuple(scores.shape)} for {n} points: it must return "
+                f"({n},) for one output or ({n}, classes) for logits"
+            )
+        if not torch.isfinite(scores).all():
+            raise CallError("the model's output holds NaN or inf: no margin can be read off it")
+        return scores
+
+
+@dataclass(frozen=True)
+class TwoLayerTarget:
+    """A two-layer net without ensemble dimensions, its gradient in closed form."""
+
+    net: TwoLayerNet
+
+    def scores(self, x: Rows) -> Scores:
+        """f."""
+        return self.net(x)
+
+    def with_pullback(self, x: Rows) -> tuple[Scores, Callable[[Scores], Rows]]:
+        """f, and v -> v_n sum_j weight_j p relu(z_nj)^(p-1) w_j."""
+        net = self.net
+        norm = net.w.norm(dim=1)
+        weight = torch.where(norm > 0, net.v * norm.clamp_min(1e-300) ** (1 - net.p), 0.0)
+        z = (x @ net.w.T if net.b is None else torch.addmm(net.b, x, net.w.T)).clamp_min(0)
+        slope = (z > 0).to(z.dtype) if net.p == 1 else z ** (net.p - 1)
+        f = (slope * z) @ (weight if net.p > 1 else net.v)
+
+        def pullback(cotangent: Scores) -> Rows:
+            return (
+                slope * (net.p * weight if net.p > 1 else net.v) * cotangent.unsqueeze(1)
+            ) @ net.w
+
+        return f, pullback
+
+
+def target_of(model: Any, shape: tuple[int, ...]) -> Target:
+    """The target of a net of `nets/` or of any torch callable on inputs of that shape."""
+    if isinstance(model, TwoLayerNet):
+        if model.w.dim() != 2:
+            raise CallError("an ensemble is attacked member by member: pass one net at a time")
+        return TwoLayerTarget(model)
+    if isinstance(model, torch.nn.Module) and model.training:
+        raise CallError(
+            "the model is in train mode, where dropout and batch statistics change its output: call model.eval()"
+        )
+    return TorchTarget(model, shape)
+
+
+def loss_and_gradient(
+    target: Target, x: Rows, y: Labels, loss: Loss
+) -> tuple[Scores, Float[Tensor, " n"], Rows]:
+    """Scores, the loss of each row and its gradient in the row."""
+    scores, pullback = target.with_pullback(x)
+    with torch.enable_grad():
+        leaf = scores.detach().requires_grad_(True)
+        value = loss(leaf, y)
+        (slope,) = torch.autograd.grad(value.sum(), leaf)
+    return scores, value.detach(), pullback(slope)
