@@ -5,20 +5,40 @@ from tacit.attack.attacked import Attacked
 from tacit.attack.black_box import black_box
 from tacit.attack.gradient import fgm, pgd
 from tacit.attack.losses import cross_entropy, margin
+from tacit.attack.minimal import Found, minimal
 from tacit.attack.norms import Norm, known_norm
 from tacit.attack.rays import first_crossing
+from tacit.attack.reduce import Reduced, reduce_net
 from tacit.attack.smooth import smooth_adv_pgd
+from tacit.attack.universal import (
+    allenzhu2020_dense,
+    broken_by,
+    frei2023_z,
+    learned_universal,
+    li2025_rho,
+    min2024_d0,
+)
 
 __all__ = [
     "Attacked",
+    "Found",
     "Norm",
+    "Reduced",
+    "allenzhu2020_dense",
     "apgd",
     "black_box",
+    "broken_by",
     "cross_entropy",
     "fgm",
     "first_crossing",
+    "frei2023_z",
     "known_norm",
+    "learned_universal",
+    "li2025_rho",
     "margin",
+    "min2024_d0",
+    "minimal",
     "pgd",
+    "reduce_net",
     "smooth_adv_pgd",
 ]

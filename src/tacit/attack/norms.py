@@ -192,6 +192,11 @@ def linf_random(like: Rows, generator: torch.Generator) -> Rows:
     return 2 * uniform(like, generator) - 1
 
 
+def or_one(size: Float[Tensor, " *any"]) -> Float[Tensor, " *any"]:
+    """size, with 1 in place of 0: what is divided by it there is 0 as well."""
+    return torch.where(size > 0, size, 1.0)
+
+
 def uniform(like: Rows, generator: torch.Generator) -> Rows:
     """Uniform on [0, 1), of the shape, type and device of `like`."""
     return torch.empty_like(like).uniform_(generator=generator)
