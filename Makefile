@@ -38,6 +38,7 @@ test-all: lint
 	$(BIN)/python -m pytest -n 2 -m ''
 
 bench: $(DEV)
+	$(PIP) -e '.[bench]'
 	$(BIN)/python -m benchmarks
 
 docs: $(DEV)

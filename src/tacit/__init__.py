@@ -7,6 +7,9 @@
     result.data         # an xarray Dataset with named dimensions
     result.folder       # figure, report, nets, provenance
 
+    record = tacit.audit(model, (x, y), norm=2, radii=(0.1, 0.2))
+    record.curve        # robust accuracy between a certificate and an attack
+
 Nothing heavy is imported until it is used: `import tacit` costs milliseconds, torch costs seconds.
 """
 
@@ -18,13 +21,20 @@ from typing import TYPE_CHECKING, Any
 from tacit.version import __version__
 
 if TYPE_CHECKING:
-    from tacit.api import exhibits, run
+    from tacit.api import audit, exhibits, run
+    from tacit.auditing import AuditRecord
     from tacit.lab.record import RunRecord
 
 # where each public name lives; rooms that are asked for by name are found without a table
-_HOMES = {"run": "tacit.api", "exhibits": "tacit.api", "RunRecord": "tacit.lab.record"}
+_HOMES = {
+    "run": "tacit.api",
+    "exhibits": "tacit.api",
+    "audit": "tacit.api",
+    "RunRecord": "tacit.lab.record",
+    "AuditRecord": "tacit.auditing",
+}
 
-__all__ = ["RunRecord", "__version__", "exhibits", "run"]
+__all__ = ["AuditRecord", "RunRecord", "__version__", "audit", "exhibits", "run"]
 
 
 def __getattr__(name: str) -> Any:

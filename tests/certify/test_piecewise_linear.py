@@ -223,8 +223,10 @@ def test_silent_neurons_change_nothing():
     constant = TwoLayerNet(
         torch.zeros(1, 6).double(), torch.ones(1).double(), torch.ones(1).double()
     )
-    with pytest.raises(CallError, match="adds a constant"):
-        radius(constant, points.x, points.y)
+    # f = 1: right for the positive class whatever is added, wrong for the other
+    found = radius(constant, points.x, points.y)
+    assert torch.equal(found.lower, torch.where(points.y > 0, torch.inf, 0.0).double())
+    assert torch.equal(found.upper, found.lower)
 
 
 def test_nets_that_speak_for_one_class_only():

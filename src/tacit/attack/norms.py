@@ -87,10 +87,11 @@ def l2_project(z: Rows, radius: Float[Tensor, "n 1"], room: Room | None = None) 
 
 
 def l2_extreme(g: Rows, radius: Float[Tensor, "n 1"], room: Room | None = None) -> Rows:
-    """clip(t g) with the largest t that fits the ball, by sorting the t at which coordinates meet the box.
+    """clip(t g) with the largest t that fits the ball.
 
-    In units of the radius, with caps c_i <= 1 on |delta_i| and a = |g| / max |g|, the square of the size is
-    sum_{met} c_i^2 + t^2 sum_{others} a_i^2 between two such t.
+    In units of the radius, with caps c_i <= 1 on |delta_i| and a = |g| / max |g|: if the coordinates M meet the
+    box, t^2 = (1 - sum_M c_i^2) / sum_{others} a_i^2. Begun with M empty, t grows and M with it, the size never
+    exceeds 1, and when M stays the same t is the answer.
     """
     if room is None:
         return radius * l2_steepest(g)
@@ -100,14 +101,17 @@ def l2_extreme(g: Rows, radius: Float[Tensor, "n 1"], room: Room | None = None) 
     unit = torch.where(unit.square() > kind.tiny / kind.eps, unit, 0.0)
     a = unit.abs()
     cap = caps(g, room).minimum(radius) / positive(radius)
-    meets, order = torch.where(a > 0, cap / positive(a), torch.inf).sort(dim=1)
-    met = cap.gather(1, order).square().cumsum(1).roll(1, 1)
-    met[:, 0] = 0
-    free = a.gather(1, order).square().flip(1).cumsum(1).flip(1)
-    square = torch.where(free > 0, met + meets.square() * free, met)
-    piece = (square < 1).sum(1, keepdim=True).clamp_max(g.shape[1] - 1)
-    met, free = met.gather(1, piece), free.gather(1, piece)
-    t = torch.where(free > 0, ((1 - met).clamp_min(0) / positive(free)).sqrt(), torch.inf)
+    squares, cap_squares = a.square(), cap.square()
+    t = torch.zeros_like(radius)
+    for _ in range(g.shape[1] + 1):
+        met = t * a >= cap
+        spent = torch.where(met, cap_squares, 0.0).sum(1, keepdim=True)
+        free = torch.where(met, 0.0, squares).sum(1, keepdim=True)
+        grown = torch.where(free > 0, ((1 - spent).clamp_min(0) / positive(free)).sqrt(), torch.inf)
+        grown = torch.maximum(grown, t)
+        if bool((grown <= t * (1 + 4 * kind.eps)).all()):
+            break
+        t = grown
     moved = torch.where(a > 0, (t * a).minimum(cap), 0.0)
     # rounding may leave a hair too much, of the ball and of the box
     moved = moved * (radius / l2_size(moved).unsqueeze(1).clamp_min(1))
@@ -165,7 +169,7 @@ def caps(z: Rows, room: Room) -> Rows:
     return torch.where(z > 0, room[1], -room[0]).clamp_min(0)
 
 
-def positive(t: Rows) -> Rows:
+def positive(t: Float[Tensor, " *any"]) -> Float[Tensor, " *any"]:
     """t where t > 0, else 1: a divisor."""
     return torch.where(t > 0, t, 1.0)
 
@@ -190,11 +194,6 @@ def l2_random(like: Rows, generator: torch.Generator) -> Rows:
 def linf_random(like: Rows, generator: torch.Generator) -> Rows:
     """Uniform in the cube."""
     return 2 * uniform(like, generator) - 1
-
-
-def or_one(size: Float[Tensor, " *any"]) -> Float[Tensor, " *any"]:
-    """size, with 1 in place of 0: what is divided by it there is 0 as well."""
-    return torch.where(size > 0, size, 1.0)
 
 
 def uniform(like: Rows, generator: torch.Generator) -> Rows:

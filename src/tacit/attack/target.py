@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.attack.losses import Labels, Loss, Scores
-from tacit.attack.norms import or_one
+from tacit.attack.norms import positive
 from tacit.errors import CallError
 from tacit.nets import TwoLayerNet
 
@@ -93,7 +93,7 @@ class TwoLayerTarget:
         """f, and v -> v_n sum_j weight_j p relu(z_nj)^(p-1) w_j."""
         net = self.net
         norm = net.w.norm(dim=1)
-        weight = torch.where(norm > 0, net.v * or_one(norm) ** (1 - net.p), 0.0)
+        weight = torch.where(norm > 0, net.v * positive(norm) ** (1 - net.p), 0.0)
         z = (x @ net.w.T if net.b is None else torch.addmm(net.b, x, net.w.T)).clamp_min(0)
         slope = (z > 0).to(z.dtype) if net.p == 1 else z ** (net.p - 1)
         f = (slope * z) @ (weight if net.p > 1 else net.v)

@@ -27,7 +27,7 @@ from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
 from tacit.attack.losses import margin
-from tacit.attack.norms import Norm, Rows, known_norm, or_one
+from tacit.attack.norms import Norm, Rows, known_norm, positive
 from tacit.attack.target import Target, loss_and_gradient, target_of
 from tacit.data import ClusterMixture
 from tacit.errors import CallError, RunError
@@ -194,7 +194,7 @@ class Task:
         ways.append(self.norm.random(zero, generator))
         scaled = [
             self.norm.project(
-                way * (self.radius / or_one(self.norm.size(way))).unsqueeze(1),
+                way * (self.radius / positive(self.norm.size(way))).unsqueeze(1),
                 zero[:, :1] + self.radius,
                 None,
             )

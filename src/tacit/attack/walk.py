@@ -16,7 +16,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.attack.losses import Labels, margin, targeted
-from tacit.attack.norms import Norm, Room, Rows, or_one
+from tacit.attack.norms import Norm, Room, Rows, positive
 from tacit.attack.target import Target, loss_and_gradient
 from tacit.attack.two_layer import root
 
@@ -104,7 +104,7 @@ def aims(
         towards = loss_and_gradient(target, x, y, targeted(torch.full_like(y, k)))[2]
         ways.append(-reach * norm.steepest(towards))
     if norm.order == 1:  # one coordinate is a poor ray: also all of them
-        ways.append(-reach * g / or_one(norm.size(g)).unsqueeze(1))
+        ways.append(-reach * g / positive(norm.size(g)).unsqueeze(1))
     for label in y.unique()[:MOST_CLASSES]:
         points = x[y == label]
         other = (y != label).unsqueeze(1)
@@ -175,7 +175,7 @@ def descend(
             break
         step = reach * (2.5 / DESCENT_STEPS) * (1 - 0.9 * k / DESCENT_STEPS)
         # an l1 step moves one coordinate, which is slow: spread it as the gradient is
-        way = g / or_one(norm.size(g)).unsqueeze(1) if norm.order == 1 else norm.steepest(g)
+        way = g / positive(norm.size(g)).unsqueeze(1) if norm.order == 1 else norm.steepest(g)
         delta = norm.project(delta - step * way, reach, room)
     return out
 
@@ -235,17 +235,17 @@ def nearest_of_half_space(
     with the least lam that fits, and in l1 the coordinates are filled in the order of |g|.
     """
     if room is None:
-        return (wanted / or_one(norm.dual(g))).unsqueeze(1) * norm.steepest(g)
+        return (wanted / positive(norm.dual(g))).unsqueeze(1) * norm.steepest(g)
     need = -wanted.clamp_max(0).unsqueeze(1)  # <-g, d> must reach this
     cap = torch.where(g > 0, -room[0], room[1])
     if norm.order == 1:
         order = g.abs().argsort(1, descending=True)
         gain = (g.abs() * cap).gather(1, order)
         left = need - (gain.cumsum(1) - gain)
-        part = (left / or_one(gain)).clamp(0, 1)
+        part = (left / positive(gain)).clamp(0, 1)
         return -g.sign() * cap * torch.zeros_like(g).scatter(1, order, part)
     way = -g if norm.order == 2 else -g.sign()
-    full = torch.where(way != 0, cap / or_one(way.abs()), 0.0).amax(1, keepdim=True)
+    full = torch.where(way != 0, cap / positive(way.abs()), 0.0).amax(1, keepdim=True)
     low, high = torch.zeros_like(need), torch.where(torch.isfinite(full), full, 1.0)
     for _ in range(HALVINGS):
         middle = (low + high) / 2

@@ -14,6 +14,8 @@ from torch import Tensor
 
 from tacit.certify.roots import falling_root, high_rising_root, low_rising_root, power
 
+EQUAL = 1e-11  # weights that differ by rounding are equal
+
 
 @dataclass(frozen=True)
 class Separable:
@@ -28,6 +30,11 @@ class Separable:
     def at(self, here: Int[Tensor, " m"]) -> Separable:
         """The problem for some of the points."""
         return replace(self, own=self.own[here], opp=self.opp[here])
+
+    @property
+    def equal_opposite(self) -> bool:
+        """Whether all opposite weights are one number."""
+        return bool(self.A_opp.max() <= (1 + EQUAL) * self.A_opp.min())
 
     def largest_own(self) -> tuple[Float[Tensor, "n 1"], Float[Tensor, "n 1"]]:
         """The own projection that contributes most, and its weight."""
@@ -73,17 +80,27 @@ class Curve:
 
     def range(self) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
         """The s for which the other opposite coordinates have their root: up to, or from, a fold."""
-        p, A, opp = self.task.p, self.task.A_opp, self.task.opp
-        others = torch.ones_like(opp, dtype=torch.bool).scatter(1, self.j[:, None], False)
         if self.risers is None:
-            stretch = 1.0 if p == 2 else (opp.clamp_min(1e-12) * (p - 1) / (p - 2)) ** (2 - p)
-            fold = torch.as_tensor(stretch / (p * (p - 1) * A)).expand_as(opp)
-            lam = torch.where(others & (opp > 0), fold, torch.inf).amin(1)
+            lam = self.last_multiplier()
             return torch.zeros_like(lam), self.fraction(lam)
+        p, A, opp = self.task.p, self.task.A_opp, self.task.opp
+        others = self.others()
         q = p - 1
         fold = (-opp).clamp_min(0).mul(q / (1 - q)) ** (1 - q) / (p * q * A)
         lam = torch.where(others & self.risers, fold, 0.0).amax(1)
         return self.fraction(lam), torch.ones_like(lam) - 1e-9
+
+    def others(self) -> Bool[Tensor, "n K2"]:
+        """The opposite coordinates that are not the riser."""
+        every = torch.ones_like(self.task.opp, dtype=torch.bool)
+        return every.scatter(1, self.j[:, None], False)
+
+    def last_multiplier(self) -> Float[Tensor, " n"]:
+        """p >= 2: lam at the first fold of another opposite coordinate, inf where there is none."""
+        p, A, opp = self.task.p, self.task.A_opp, self.task.opp
+        stretch = 1.0 if p == 2 else (opp.clamp_min(1e-12) * (p - 1) / (p - 2)) ** (2 - p)
+        fold = torch.as_tensor(stretch / (p * (p - 1) * A)).expand_as(opp)
+        return torch.where(self.others() & (opp > 0), fold, torch.inf).amin(1)
 
     def move(self, s: Float[Tensor, "n b"]) -> Move:
         """The points at each s: feasible by construction.

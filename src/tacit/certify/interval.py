@@ -8,10 +8,12 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+ONE_NUMBER = 1e-7  # relative
+
 
 @dataclass(frozen=True)
 class Radii:
-    """The l2 radius of each point: 0 where it is broken already, inf where nothing breaks it.
+    """The radius of each point: 0 where it is broken already, inf where nothing breaks it.
 
     No perturbation shorter than `lower` breaks the point; some perturbation of length `upper` does.
     """
@@ -21,8 +23,8 @@ class Radii:
 
     @property
     def exact(self) -> Bool[Tensor, "*e n"]:
-        """Where the two ends are one number."""
-        return self.lower == self.upper
+        """Where the two ends are one number, up to what a proof in floating point takes off."""
+        return self.lower >= self.upper * (1 - ONE_NUMBER)
 
     @property
     def middle(self) -> Float[Tensor, "*e n"]:

@@ -1,4 +1,4 @@
-r"""The exact l2 radius of F^(p) with orthogonal centres, any positive weights, any p > 1.
+r"""The shortest breaking move of F^(p) with orthogonal centres, any positive weights, any p > 1, in l2.
 
 In coordinates c_k = <e_k, x> along the unit centres the problem is separable. Write `own` for the
 centres of the point's class and `opp` for the others; the new projections are u:
@@ -40,7 +40,8 @@ j is its last; otherwise up-sets are enumerated, and those with sum_R relu(-c)^2
 
 **The scan.** lam is driven by the largest own coordinate, c_1 -> (1 - s) c_1, s in [0, 1); a grid in
 s finds the basins, and the root of the slope the bottom of the two best. That the grid separates the basins is
-tested, not proved: a missed one would make the radius, hence the certificate, too long. Cost:
+not proved here: `poly_cells` bounds the radius from below, for p >= 2 to 1e-8. For 1 < p < 2 a basin can be
+missed (seen at p = 1.5). Cost:
 O(grid * K) a point.
 """
 
@@ -64,7 +65,6 @@ BISECTION_STEPS = 42
 CHUNK = 4096
 MOST_UNEQUAL = 14
 LARGEST_P = 100
-EQUAL = 1e-11  # weights that differ by rounding are equal
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,16 @@ def power_radius(
 
 
 def chunk_radius(task: Separable) -> Shortest:
-    """The least over risers (and rising sets), the end, and zero where nothing need move.
+    """The least over risers (and rising sets), the end, and zero where nothing need move."""
+    unit, size, _ = normalised(task)
+    best = unit_radius(unit)
+    return Shortest(best.square * size.squeeze(1) ** 2, best.own * size, best.opp * size)
+
+
+def normalised(
+    task: Separable,
+) -> tuple[Separable, Float[Tensor, "n 1"], Float[Tensor, ""]]:
+    """The same problem with projections and weights of at most 1; the size of each point, the heaviest weight.
 
     (*) is homogeneous: projections are divided by the largest of their point and weights by the
     largest weight, so that no power over- or underflows whatever the scale.
@@ -116,8 +125,7 @@ def chunk_radius(task: Separable) -> Shortest:
     unit = Separable(
         task.own / size, task.opp / size, task.A_own / heaviest, task.A_opp / heaviest, task.p
     )
-    best = unit_radius(unit)
-    return Shortest(best.square * size.squeeze(1) ** 2, best.own * size, best.opp * size)
+    return unit, size, heaviest
 
 
 def unit_radius(task: Separable) -> Shortest:
@@ -125,7 +133,7 @@ def unit_radius(task: Separable) -> Shortest:
     best = end(task)
     if task.own.shape[1] and task.opp.shape[1]:
         order = task.opp.argsort(dim=1, descending=True)
-        equal = bool(task.A_opp.max() <= (1 + EQUAL) * task.A_opp.min())
+        equal = task.equal_opposite
         if task.p >= 2 and equal:
             best = best.better(scan(Curve(task, order[:, 0])))
         elif task.p >= 2:

@@ -1,4 +1,4 @@
-"""One verb for all: the l2 radius of each point under a classifier, as an interval."""
+"""One verb for all: the radius of each point under a classifier, as an interval."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from tacit.attack.minimal import members_of
+from tacit.attack.norms import L2, Norm, known_norm
 from tacit.certify.halfspaces import plane_distance, two_neuron_radius
 from tacit.certify.interval import Radii, exactly
 from tacit.certify.nearest import nearest_bounds, nearest_radius
+from tacit.certify.poly import poly_radius
+from tacit.certify.relu_merge import merged_radius
 from tacit.certify.separable import separable_radius
 from tacit.certify.softmax import bayes_radius, prop48_radius
 from tacit.errors import CallError
@@ -20,6 +24,7 @@ from tacit.nets import BayesRule, Linear, MultiClassNet, NearestNeighbour, TwoLa
 Classifier = Linear | TwoLayerNet | MultiClassNet | BayesRule | NearestNeighbour
 
 MOST_EXACT = 400  # nearest neighbour: up to this many points get a quadratic program each
+MOST_SEARCHED = 2000  # two-layer nets that are neither a pair nor orthogonal: branch and bound each
 
 
 def radius(
@@ -27,26 +32,30 @@ def radius(
     x: Float[Tensor, "n D"],
     y: Float[Tensor, " n"],
     *,
+    norm: float | str | Norm = 2,
     ties_break: bool = True,
 ) -> Radii:
-    """How far each point (x, y), y in {-1, +1}, is from being broken (y f <= 0), in l2.
+    """How far each point (x, y), y in {-1, +1}, is from being broken (y f <= 0), in l1, l2 or linf.
 
-    Exact for linear rules, for two neurons of opposite sign (F, f_FA, f_avg), for orthogonal neurons
-    (F^(p) with any p > 1, f_dec, Frei's net) and for the nearest neighbour of up to 400 points;
-    an interval for the Bayes rule, the net of li2025 Prop. 4.8, near-orthogonal neurons, and more
-    points. With `ties_break=False` f = 0 does not break (orthogonal ReLU neurons only). float64.
+    In any norm: exact for linear rules and for two neurons of opposite sign (F, f_FA, f_avg); exact up to
+    1e-9 for other ReLU nets of few neurons, an interval for wide ones and for PolyReLU nets. In l2 also exact
+    for orthogonal neurons (F^(p), f_dec, Frei's net) and for the nearest neighbour of up to 400 points, an
+    interval for the Bayes rule, the net of li2025 Prop. 4.8, and more points. With `ties_break=False` f = 0
+    does not break (ReLU nets only). float64.
     """
     x, y = check_points(x, y)
-    classifier = sound(classifier)
+    classifier, norm = sound(classifier), known_norm(norm)
     if not ties_break and not (isinstance(classifier, TwoLayerNet) and classifier.p == 1):
+        raise CallError("ties_break=False is told apart only for ReLU nets")
+    if norm is not L2 and not isinstance(classifier, Linear | TwoLayerNet):
         raise CallError(
-            "ties_break=False is told apart only for ReLU nets with one neuron a centre"
+            f"norm {norm.name}: the radius of a {type(classifier).__name__} is known in l2 only"
         )
     match classifier:
         case Linear():
-            return exactly(plane_distance(y * classifier(x), classifier.u))
+            return exactly(plane_distance(y * classifier(x), classifier.u, norm))
         case TwoLayerNet():
-            return two_layer_radius(classifier, x, y, ties_break=ties_break)
+            return two_layer_radius(classifier, x, y, norm, ties_break=ties_break)
         case MultiClassNet():
             return prop48_radius(classifier, x, y)
         case BayesRule():
@@ -57,40 +66,61 @@ def radius(
 
 
 def two_layer_radius(
-    net: TwoLayerNet, x: Float[Tensor, "n D"], y: Float[Tensor, " n"], *, ties_break: bool
+    net: TwoLayerNet,
+    x: Float[Tensor, "n D"],
+    y: Float[Tensor, " n"],
+    norm: Norm,
+    *,
+    ties_break: bool,
 ) -> Radii:
-    """By structure: two neurons of opposite sign, or one neuron a centre."""
+    """By structure: two neurons of opposite sign, orthogonal neurons, anything else."""
     if net.w.dim() > 2:
         members = [
-            two_layer_radius(
-                TwoLayerNet(w, v, None if net.b is None else net.b[i], net.p),
-                x,
-                y,
-                ties_break=ties_break,
-            )
-            for i, (w, v) in enumerate(zip(net.w, net.v, strict=True))
+            two_layer_radius(member, x, y, norm, ties_break=ties_break)
+            for member in members_of(net)
         ]
         return Radii(
             *(torch.stack([getattr(m, end) for m in members]) for end in ("lower", "upper"))
         )
     net = without_silent(net)
+    constant = bool((net.w.norm(dim=1) == 0).any())
     pair = net.v.sign().tolist() in ([1.0, -1.0], [-1.0, 1.0])
-    if net.p == 1 and pair and ties_break:
+    if net.p == 1 and pair and ties_break and not constant:
         first = 0 if net.v[0] > 0 else 1
         order = [first, 1 - first]
         b = torch.zeros(2, dtype=x.dtype) if net.b is None else net.b[order]
-        return exactly(two_neuron_radius(x, y, net.w[order], net.v[order].abs(), b))
-    return separable_radius(net, x, y, ties_break=ties_break)
+        return exactly(two_neuron_radius(x, y, net.w[order], net.v[order].abs(), b, norm))
+    known = None
+    if norm is L2 and not constant:
+        known = separable_radius(net, x, y, ties_break=ties_break)
+        if bool(known.exact.all()) or len(x) > MOST_SEARCHED:
+            return known
+    found = searched(net, x, y, norm, ties_break=ties_break)
+    if known is None:
+        return found
+    return Radii(torch.maximum(found.lower, known.lower), torch.minimum(found.upper, known.upper))
+
+
+def searched(
+    net: TwoLayerNet,
+    x: Float[Tensor, "n D"],
+    y: Float[Tensor, " n"],
+    norm: Norm,
+    *,
+    ties_break: bool,
+) -> Radii:
+    """By branch and bound, whatever the directions."""
+    if net.p == 1:
+        return merged_radius(net, x, y, norm, ties_break=ties_break)
+    found = poly_radius(net, x, y, norm=norm)
+    return Radii(found.lower, found.upper)
 
 
 def without_silent(net: TwoLayerNet) -> TwoLayerNet:
-    """The net without the neurons that say nothing: v = 0, or w = 0 and no positive bias."""
+    """The net without the neurons that say nothing: v = 0, or w = 0 and no constant (p = 1, b > 0)."""
     still = net.w.norm(dim=1) == 0
-    if net.p == 1 and net.b is not None and bool((still & (net.v * net.b.clamp_min(0) != 0)).any()):
-        raise CallError(
-            "a neuron with w = 0 and b > 0 adds a constant: no exact radius is known here"
-        )
-    heard = (net.v != 0) & ~still
+    constant = torch.zeros_like(still) if net.b is None or net.p > 1 else still & (net.b > 0)
+    heard = (net.v != 0) & (~still | constant)
     return replace(net, w=net.w[heard], v=net.v[heard], b=None if net.b is None else net.b[heard])
 
 

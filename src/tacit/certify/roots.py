@@ -37,6 +37,9 @@ def falling_root(c: Float[Tensor, "*c"], k: Float[Tensor, "*k"], p: float) -> Fl
         return c / (1 + k)
     if p == 3:
         return 2 * c / (1 + torch.sqrt(1 + 4 * k * c))
+    if p == 4:  # the cubic's only root: with u = 2 sinh(t) / sqrt(3k), 4 sinh^3 + 3 sinh = sinh(3t)
+        scale = (3 * k.clamp_min(1e-300)).rsqrt()
+        return 2 * scale * torch.sinh(torch.asinh(1.5 * c / scale) / 3)
     if p < 2:
         return steep_falling_root(c, k, p - 1)
     # convex increasing in u: Newton from the right of the root; c and (c/k)^(1/(p-1)) both are
@@ -77,6 +80,11 @@ def low_rising_root(
         return torch.where(c > 0, c / (1 - k).clamp_min(1e-12), c)
     if p == 3:
         return torch.where(c > 0, 2 * c / (1 + torch.sqrt((1 - 4 * k * c).clamp_min(0))), c)
+    if p == 4:  # likewise, with 3 sin - 4 sin^3 = sin(3t)
+        scale = (3 * k.clamp_min(1e-300)).rsqrt()
+        return torch.where(
+            c > 0, 2 * scale * torch.sin(torch.asin((1.5 * c / scale).clamp(-1, 1)) / 3), c
+        )
     # concave on [c, fold]: Newton from the left never overshoots; the fold caps it
     fold = ((p - 1) * k).clamp_min(1e-300) ** (-1 / (p - 2))
     u = start = torch.minimum(c.clamp_min(0), fold)

@@ -1,4 +1,4 @@
-"""The commands: list, show, run, verify, cite. Nothing heavy is imported before a run begins."""
+"""The commands: list, show, run, verify, audit, cite. Nothing heavy is imported before a run begins."""
 
 from __future__ import annotations
 
@@ -207,6 +207,55 @@ def verify(
     _tell(found, runs, reports, as_json)
     if failures:
         raise typer.Exit(RunError.exit_status)
+
+
+@app.command()
+def audit(
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="A .safetensors net, or module:callable.")
+    ],
+    data: Annotated[
+        str, typer.Argument(metavar="DATA", help="An .npz file with x, y, perhaps subclasses.")
+    ],
+    norm: Annotated[str, typer.Option(metavar="1|2|inf", help="The norm of perturbations.")] = "2",
+    radii: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,...", help="Radii; if not given, chosen by the data's scale."),
+    ] = None,
+    box: Annotated[
+        str | None,
+        typer.Option(metavar="LO,HI", help="Where perturbed points must stay, as in 0,1."),
+    ] = None,
+    subclass: Annotated[
+        str | None, typer.Option(metavar="KEY", help="The array of subclass labels in DATA.")
+    ] = None,
+    limit: Annotated[
+        str | None, typer.Option(metavar="N", help="Audit a random choice of N points.")
+    ] = None,
+    black_box: Annotated[
+        bool, typer.Option("--black-box", help="Attack by queries alone: needs no gradients.")
+    ] = False,
+    device: Device = "auto",
+    as_json: Json = False,
+) -> None:
+    """How robust is a classifier? Certified and attacked accuracy, flags, universal directions."""
+    from tacit.cli.audit import print_audit, run_audit
+
+    record = run_audit(
+        model,
+        data,
+        norm=norm,
+        radii=radii,
+        box=box,
+        subclass=subclass,
+        limit=limit,
+        black_box=black_box,
+        device=device,
+    )
+    if as_json:
+        print_json(record.as_json())
+    else:
+        print_audit(record)
 
 
 @app.command()

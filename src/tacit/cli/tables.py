@@ -31,7 +31,7 @@ _COLOURS: dict[Verdict, str] = {
 
 def print_list(found: Catalogue) -> None:
     """All exhibits, under their papers."""
-    console = _console()
+    console = make_console()
     for paper in found.papers.values():
         console.print(_heading(paper))
         exhibits = found.of_paper(paper.key)
@@ -56,7 +56,7 @@ def _listed(exhibits: Sequence[Exhibit]) -> Table:
 
 def print_exhibit(exhibit: Exhibit, paper: Paper) -> None:
     """One exhibit: what it claims, its settings at the three scales, and how to run it."""
-    console = _console()
+    console = make_console()
     console.print(Text.assemble((exhibit.id, "bold cyan"), "  ", (exhibit.title, "bold")))
     console.print(Text(f"{paper.authors} ({paper.year}), {exhibit.where}", "bright_black"))
     console.print(Text(f"\n{exhibit.claim}\n"))
@@ -73,7 +73,7 @@ def print_exhibit(exhibit: Exhibit, paper: Paper) -> None:
 
 def print_ledger(found: Catalogue, runs: Sequence[RunRecord]) -> None:
     """The claims of the runs, under their papers, and how many there are of each verdict."""
-    console = _console()
+    console = make_console()
     for key in dict.fromkeys(found.exhibits[run.id].paper for run in runs):
         console.print()
         console.print(_heading(found.papers[key]))
@@ -155,7 +155,7 @@ def _heading(paper: Paper) -> Text:
     return Text.assemble((paper.key, "bold"), (about, "bright_black"))
 
 
-def _console() -> Console:
+def make_console() -> Console:
     """stdout; a file has no width of its own, and gets a readable one."""
     wide = sys.stdout.isatty() or "COLUMNS" in os.environ
     return Console(file=sys.stdout, width=None if wide else PIPED_WIDTH, highlight=False)

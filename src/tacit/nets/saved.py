@@ -1,32 +1,72 @@
-"""Reading back the nets of a run folder."""
+"""Reading back the nets of a run folder. A pickle is refused unread: unpickling can run any code."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
+from torch import Tensor
 
-from tacit.errors import RunError
+from tacit.errors import CallError, RunError
 from tacit.nets.multiclass import MultiClassNet
 from tacit.nets.two_layer import TwoLayerNet
+
+PICKLE_SUFFIXES = (".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".bin", ".joblib")
+NEEDED = {"two_layer": ("w", "v"), "multi_class": ("w", "labels")}
 
 
 def load_net(path: str | Path) -> TwoLayerNet | MultiClassNet:
     """The net that a `nets/*.safetensors` file holds, rebuilt from its tensors and metadata."""
+    path = Path(path)
+    refuse_pickle(path)
     try:
         with safe_open(path, framework="pt") as file:
             meta = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (OSError, SafetensorError) as error:
         raise RunError(f"{path} is no readable safetensors file: {error}") from error
+    return rebuilt(path, tensors, meta)
+
+
+def rebuilt(
+    path: Path, tensors: dict[str, Tensor], meta: dict[str, str]
+) -> TwoLayerNet | MultiClassNet:
+    """The net of that kind, with its tensors."""
     kind = meta.get("kind")
-    if kind == "two_layer":
-        fixed = meta.get("fixed_v") == "true"
-        return TwoLayerNet(
-            tensors["w"], tensors["v"], tensors.get("b"), float(meta["p"]), fixed_v=fixed
+    if kind not in NEEDED:
+        raise RunError(
+            f"{path} holds a net of kind {kind!r}; tacit knows {' and '.join(map(repr, NEEDED))} "
+            "(metadata `kind` of the file)"
         )
+    missing = [name for name in NEEDED[kind] if name not in tensors]
+    if missing:
+        raise RunError(f"{path} holds a {kind} net without its tensor {missing[0]!r}")
     if kind == "multi_class":
         return MultiClassNet(tensors["w"], tensors["labels"])
-    raise RunError(
-        f"{path} holds a net of kind {kind!r}; tacit knows 'two_layer' and 'multi_class'"
-    )
+    try:
+        p = float(meta.get("p", "1"))
+    except ValueError:
+        raise RunError(f"{path}: metadata p={meta['p']!r} is not a number") from None
+    fixed = meta.get("fixed_v") == "true"
+    return TwoLayerNet(tensors["w"], tensors["v"], tensors.get("b"), p, fixed_v=fixed)
+
+
+def refuse_pickle(path: Path) -> None:
+    """A call error for a file that is a pickle by its first bytes, or by its name if they tell nothing.
+
+    A zip (torch.save) begins with PK, a pickle of protocol 2 or later with 0x80. The first eight bytes of a
+    safetensors file are a length and may be anything; its ninth is the brace of its header.
+    """
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(9)
+    except OSError:
+        return  # told by whoever reads it
+    if head[8:] == b"{":
+        return
+    if head.startswith((b"PK", b"\x80")) or path.suffix.lower() in PICKLE_SUFFIXES:
+        raise CallError(
+            f"{path} is a pickle, and is not opened: unpickling can run any code. Either convert it where you "
+            "trust it, with safetensors.torch.save_file({'w': w, 'v': v}, 'net.safetensors', "
+            "metadata={'kind': 'two_layer', 'p': '1'}), or give module:callable, a function that builds the model"
+        )

@@ -1,0 +1,127 @@
+"""Each point's radius from above: the attack that suits the model, and what it shows of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor
+
+from tacit.attack.apgd import apgd
+from tacit.attack.attacked import Attacked
+from tacit.attack.black_box import black_box
+from tacit.attack.losses import Loss, cross_entropy, margin
+from tacit.attack.minimal import minimal
+from tacit.auditing.task import Task
+from tacit.measure.robustness import not_monotone, shortest_broken
+from tacit.nets import TwoLayerNet
+
+
+@dataclass(frozen=True)
+class Broken:
+    """The shortest perturbation that an attack found (inf: none), and what it shows of the attack itself.
+
+    `flat`: the gradient of the margin vanishes at the point. `stuck`: the margin was not lowered at the largest
+    radius. `lucky`: random starts broke it sooner than gradient starts. `unsteady`: broken at a radius and not at
+    a larger one.
+    """
+
+    upper: Float[Tensor, " n"]
+    flat: Bool[Tensor, " n"]
+    stuck: Bool[Tensor, " n"]
+    lucky: Bool[Tensor, " n"]
+    unsteady: Bool[Tensor, " n"]
+
+
+@dataclass(frozen=True)
+class Attack:
+    """`breaks(x, y)` attacks points that are right."""
+
+    name: str
+    breaks: Callable[[Tensor, Tensor], Broken]
+
+
+def attack_of(task: Task, *, queries_only: bool) -> Attack:
+    """The strongest attack that there is for this kind of model."""
+    subject = task.subject
+    if not task.radii:
+        return Attack("none: radius 0 needs none", lambda x, y: unbroken(len(x)))  # noqa: ARG005
+    if queries_only:
+        return Attack("black box (queries only)", lambda x, y: _black_box(task, x, y))
+    if isinstance(subject.model, TwoLayerNet) and task.norm.order == 2 and task.box is None:
+        return Attack("minimal norm", lambda x, y: _minimal(task, x, y))
+    losses: list[Loss] = [margin] if subject.outputs <= 2 else [margin, cross_entropy]
+    name = "APGD on the margin" + (" and on the cross-entropy" if len(losses) > 1 else "")
+    return Attack(name, lambda x, y: _apgd(task, losses, x, y))
+
+
+def unbroken(n: int) -> Broken:
+    """Of n points nothing is broken, and nothing is known of the attack."""
+    no = torch.zeros(n, dtype=torch.bool)
+    return Broken(torch.full((n,), torch.inf, dtype=torch.float64), no, no, no, no)
+
+
+def _minimal(task: Task, x: Tensor, y: Tensor) -> Broken:
+    found = minimal(task.subject.model, x, y, norm=task.norm.order)
+    flat = task.subject.gradient(x, y).abs().amax(1) == 0
+    return replace(unbroken(len(x)), upper=found.radius.double().cpu(), flat=flat.cpu())
+
+
+def _apgd(task: Task, losses: list[Loss], x: Tensor, y: Tensor) -> Broken:
+    """The best of all losses; a point is stuck only where every loss is."""
+
+    def run(x: Tensor, y: Tensor, loss: Loss, **starts: Any) -> Attacked:
+        model, norm = task.subject.model, task.norm.order
+        return apgd(
+            model, x, y, task.radii, norm=norm, box=task.box, loss=loss, means=task.means, **starts
+        )
+
+    first = run(x, y, losses[0])
+    parts = [read(task, one) for one in (first, *(run(x, y, loss) for loss in losses[1:]))]
+    lucky = torch.zeros(len(x), dtype=torch.bool)
+    chance = won_by_chance(first)
+    if bool(chance.any()):
+        again = run(x[chance], y[chance], losses[0], starts=("zero", "gradient"))
+        later = first_index(again.broken) > first_index(first.broken[:, chance])
+        lucky[chance.cpu()] = later.cpu()
+    return replace(
+        parts[0],
+        upper=torch.stack([part.upper for part in parts]).amin(0),
+        stuck=torch.stack([part.stuck for part in parts]).all(0),
+        lucky=lucky,
+    )
+
+
+def _black_box(task: Task, x: Tensor, y: Tensor) -> Broken:
+    model, norm = task.subject.model, task.norm.order
+    return read(task, black_box(model, x, y, task.radii, norm=norm, box=task.box, means=task.means))
+
+
+def read(task: Task, run: Attacked) -> Broken:
+    """The lengths of what broke, and how the attack behaved."""
+    sizes = torch.stack([task.norm.size(delta.flatten(1)) for delta in run.delta]).double()
+    return Broken(
+        shortest_broken(run.broken, sizes, task.radii).cpu(),
+        run.flat.cpu(),
+        (~run.lowered[-1]).cpu(),
+        torch.zeros(len(run.clean), dtype=torch.bool),
+        not_monotone(run.alone).cpu(),
+    )
+
+
+def won_by_chance(run: Attacked) -> Bool[Tensor, " n"]:
+    """Points whose smallest success began at a random start."""
+    random = torch.tensor(
+        [name == "random" for name in run.starts] + [False], device=run.start.device
+    )
+    first = first_index(run.broken).clamp_max(len(run.broken) - 1).unsqueeze(0)
+    # -1, nothing better than delta = 0, reads the last entry
+    return random[run.start.gather(0, first).squeeze(0)] & run.broken.any(0)
+
+
+def first_index(broken: Bool[Tensor, "R n"]) -> Int64[Tensor, " n"]:
+    """The first radius at which each point is broken; R where none is (what broke stays broken)."""
+    return (~broken).sum(0)

@@ -1,0 +1,173 @@
+"""Does a model average features? Cosines of its neurons with class means against subclass means.
+
+A ReLU net trained by gradient flow turns its neurons to the class means, a PolyReLU net to the centres of the
+subclasses (min2024, Section 3; li2025, Section 4). A neuron at a class mean of m orthogonal subclasses has cosine
+1 with it and 1/sqrt(m) with each subclass mean, one at a subclass mean the other way round. Here each neuron's
+largest cosine with a class mean, and with a subclass mean, are averaged over neurons by mass, |v_j| ||w_j||.
+
+The neurons: hidden weights w of tacit's nets; of a torch module the rows of its first Linear layer where that
+reads the input itself (mass: times the norm of what the next Linear layer gives it), else the rows of its last
+Linear layer, with the means taken of the features it reads.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int64, Shaped
+from torch import Tensor, nn
+
+from tacit.auditing.subclasses import find_subclasses, unit
+from tacit.auditing.subject import Subject
+from tacit.nets import MultiClassNet, TwoLayerNet
+
+NEAR = 0.5  # a mean cosine below this is near nothing
+APART = 0.05  # a difference of mean cosines below this decides nothing
+
+
+@dataclass(frozen=True)
+class Averaging:
+    """What was compared and what came out; `verdict` is averages, subclasses, neither or unknown."""
+
+    verdict: str
+    reason: str
+    neurons: int = 0
+    of: str | None = None
+    class_cosine: float | None = None
+    subclass_cosine: float | None = None
+    subclasses: tuple[int, ...] = ()
+    found_by: str | None = None
+
+
+@dataclass(frozen=True)
+class Neurons:
+    """Rows w (h, D) with masses (h,), the layer whose input they live in (None: the model's), and their name."""
+
+    w: Float[Tensor, "h D"]
+    mass: Float[Tensor, " h"]
+    layer: nn.Module | None
+    name: str
+
+
+def averaging(
+    subject: Subject,
+    x: Float[Tensor, "n ..."],
+    y: Shaped[Tensor, " n"],
+    subclass: Int64[Tensor, " n"] | None,
+    batch: int,
+) -> Averaging:
+    """Whether the neurons point at class means or at subclass means of the points x."""
+    neurons = neurons_of(subject.model, subject.shape)
+    if isinstance(neurons, str):
+        return Averaging("unknown", neurons)
+    features = _inputs_of(subject, neurons.layer, x, batch)
+    if features is None or features.shape[1] != neurons.w.shape[1]:
+        return Averaging("unknown", "the last Linear layer reads no single vector a point")
+    if subclass is None:
+        generator = torch.Generator().manual_seed(0)
+        groups, found_by = find_subclasses(features, y, generator), "spherical k-means"
+    else:
+        groups, found_by = subclass, "given"
+    return compared(neurons, features, y, groups, found_by)
+
+
+def compared(
+    neurons: Neurons,
+    features: Float[Tensor, "n D"],
+    y: Shaped[Tensor, " n"],
+    groups: Int64[Tensor, " n"],
+    found_by: str,
+) -> Averaging:
+    """Mean largest cosines with class means and with subclass means, and what they say."""
+    pairs = torch.stack([y.long(), groups], 1)
+    own, member = pairs.unique(dim=0, return_inverse=True)
+    counts = tuple(int((own[:, 0] == label).sum()) for label in y.long().unique())
+    class_means = means(features, y.long().unique(return_inverse=True)[1])
+    near = [
+        float(neurons.mass @ cosines(neurons.w, centres).amax(1))
+        for centres in (class_means, means(features, member))
+    ]
+    verdict, reason = judged(*near, several=max(counts) > 1, found_by=found_by)
+    return Averaging(
+        verdict, reason, len(neurons.w), neurons.name, near[0], near[1], counts, found_by
+    )
+
+
+def judged(to_class: float, to_subclass: float, *, several: bool, found_by: str) -> tuple[str, str]:
+    """The verdict and its reason, from the two mean cosines."""
+    if not several:
+        return (
+            "unknown",
+            f"no class has more than one subclass ({found_by}): there is nothing to tell apart",
+        )
+    if max(to_class, to_subclass) < NEAR:
+        return "neither", f"both mean cosines are below {NEAR}"
+    if abs(to_class - to_subclass) < APART:
+        return "unknown", f"the mean cosines differ by less than {APART}"
+    if to_class > to_subclass:
+        return "averages", "neurons are nearer to class means than to subclass means"
+    return "subclasses", "neurons are nearer to subclass means than to class means"
+
+
+def neurons_of(model: Any, shape: tuple[int, ...]) -> Neurons | str:
+    """The model's neurons, or the reason why there are none to look at."""
+    if isinstance(model, TwoLayerNet):
+        return _weighted(model.w, model.v.abs() * model.w.norm(dim=1), None, "hidden weights")
+    if isinstance(model, MultiClassNet):
+        w = model.w.flatten(0, 1)
+        return _weighted(w, w.norm(dim=1), None, "hidden weights")
+    if not isinstance(model, nn.Module):
+        return f"a {type(model).__name__} has no hidden weights at hand"
+    owners = [part for part in model.modules() if list(part.parameters(recurse=False))]
+    linear = [layer for layer in owners if isinstance(layer, nn.Linear)]
+    if not linear:
+        return "the model has no Linear layer"
+    first = linear[0]
+    if len(linear) > 1 and first is owners[0] and first.in_features == math.prod(shape):
+        mass = first.weight.norm(dim=1)
+        if linear[1].in_features == first.out_features:
+            mass = mass * linear[1].weight.norm(dim=0)
+        return _weighted(first.weight, mass, None, "first layer's weights")
+    w = linear[-1].weight
+    return _weighted(w, w.norm(dim=1), linear[-1], "last layer's weights, among its features")
+
+
+def _weighted(w: Tensor, mass: Tensor, layer: nn.Module | None, name: str) -> Neurons | str:
+    w, mass = w.detach().double().cpu(), mass.detach().double().cpu()
+    if not float(mass.sum()) > 0:
+        return "all neurons have no mass"
+    return Neurons(w, mass / mass.sum(), layer, name)
+
+
+def _inputs_of(
+    subject: Subject, layer: nn.Module | None, x: Float[Tensor, "n ..."], batch: int
+) -> Float[Tensor, "n D"] | None:
+    """What the layer reads at each point (the points themselves where there is no layer); None if no rows."""
+    if layer is None:
+        return x.flatten(1).double()
+    seen: list[Tensor] = []
+    hook = layer.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].detach().cpu()))
+    try:
+        for part in x.split(batch):
+            subject.scores(part.to(subject.device, subject.dtype))
+    finally:
+        hook.remove()
+    rows = all(part.dim() == 2 for part in seen) and sum(map(len, seen)) == len(x)
+    return torch.cat(seen).double() if rows else None
+
+
+def means(features: Float[Tensor, "n D"], member: Int64[Tensor, " n"]) -> Float[Tensor, "g D"]:
+    """The mean of each group."""
+    count = int(member.max()) + 1
+    sums = torch.zeros(count, features.shape[1], dtype=features.dtype).index_add(
+        0, member, features
+    )
+    return sums / member.bincount(minlength=count).unsqueeze(1)
+
+
+def cosines(w: Float[Tensor, "h D"], centres: Float[Tensor, "g D"]) -> Float[Tensor, "h g"]:
+    """cos(w_j, c_k); 0 where either is zero."""
+    return unit(w) @ unit(centres).T

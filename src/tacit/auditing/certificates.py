@@ -1,0 +1,113 @@
+"""Each point's radius from below: the certificate that suits the model, or the reason why there is none.
+
+| model                                                       | certificate                                      |
+| ----------------------------------------------------------- | ------------------------------------------------ |
+| a net or rule of tacit                                      | `tacit.certify.radius`; else CROWN if it is ReLU |
+| Linear, ReLU, Linear with one output or two, few neurons    | the same, as a two-layer net                     |
+| Sequential of ReLU, Linear, Conv2d, ...                     | linear relaxation (CROWN)                        |
+| anything else                                               | none: 0                                          |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor, nn
+
+from tacit.auditing.subject import OURS, moved
+from tacit.auditing.task import Task
+from tacit.certify.crown import crown_radius
+from tacit.certify.crown_chain import crown_obstacle, flattened
+from tacit.certify.radius import radius
+from tacit.errors import CallError
+from tacit.nets import TwoLayerNet
+
+FEW = 24  # hidden neurons of a torch net for which the exact radius is practical
+
+Ends = tuple[Float[Tensor, " n"], Float[Tensor, " n"]]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """`ends(x, y)` bounds each point's radius from below (0: no certificate), and from above where it can."""
+
+    name: str
+    ends: Callable[[Tensor, Tensor], Ends]
+
+
+def certificate_of(task: Task, x: Float[Tensor, "n ..."], y: Shaped[Tensor, " n"]) -> Certificate:
+    """The certificate for this kind of model, tried on points x; its name says why there is none."""
+    model = task.subject.model
+    net = moved(model, "cpu") if isinstance(model, OURS) else as_two_layer(model)
+    candidates: list[Certificate] = []
+    if net is not None:
+        name = f"radius of a {type(net).__name__} (tacit.certify.radius)"
+        candidates.append(Certificate(name, lambda x, y: by_structure(net, task, x, y)))
+    obstacle = crown_obstacle(model)
+    if obstacle is None:
+        name = "linear relaxation (CROWN)"
+        candidates.append(Certificate(name, lambda x, y: by_relaxation(task, x, y)))
+    reason = obstacle
+    for candidate in candidates:
+        try:
+            candidate.ends(x, y)
+        except CallError as error:
+            reason = str(error)
+        else:
+            return candidate
+    return Certificate(f"none: {reason}", nothing_proved)
+
+
+def by_structure(net: Any, task: Task, x: Tensor, y: Tensor) -> Ends:
+    """Both ends from the structure of the net, on the host."""
+    signs = y if task.subject.outputs == 1 else 2 * y - 1
+    found = radius(net, x.flatten(1).cpu(), signs.to(x.dtype).cpu(), norm=task.norm.order)
+    # what breaks the point may lie outside a box
+    upper = found.upper if task.box is None else torch.full_like(found.upper, torch.inf)
+    return found.lower, upper
+
+
+def by_relaxation(task: Task, x: Tensor, y: Tensor) -> Ends:
+    """The lower end by CROWN."""
+    lower = crown_radius(task.subject.model, x, y, norm=task.norm.order, box=task.box).cpu()
+    return lower, torch.full_like(lower, torch.inf)
+
+
+def nothing_proved(x: Tensor, y: Tensor) -> Ends:  # noqa: ARG001
+    """No certificate: 0 from below, nothing from above."""
+    lower = torch.zeros(len(x), dtype=torch.float64)
+    return lower, torch.full_like(lower, torch.inf)
+
+
+def as_two_layer(model: Any) -> TwoLayerNet | None:
+    """Linear, ReLU, Linear as a two-layer net in float64 on the host; None where the model is something else.
+
+    Of two logits the net is z_1 - z_0. The bias of the output is a neuron with w = 0 and b = 1.
+    """
+    if not isinstance(model, nn.Module) or crown_obstacle(model) is not None:
+        return None
+    silent = (nn.Flatten, nn.Identity, nn.Dropout)
+    match [part for part in flattened(model) if not isinstance(part, silent)]:
+        case [nn.Linear() as first, nn.ReLU(), nn.Linear() as last]:
+            if last.out_features > 2 or first.out_features > FEW:
+                return None
+        case _:
+            return None
+    w, v = (layer.weight.detach().double().cpu() for layer in (first, last))
+    b, c = (
+        torch.zeros(layer.out_features, dtype=torch.float64)
+        if layer.bias is None
+        else layer.bias.detach().double().cpu()
+        for layer in (first, last)
+    )
+    v, c = (v[0], c[0]) if len(v) == 1 else (v[1] - v[0], c[1] - c[0])
+    if float(c) == 0:
+        return TwoLayerNet(w, v, b)
+    one = torch.ones(1, dtype=torch.float64)
+    return TwoLayerNet(
+        torch.cat([w, torch.zeros_like(w[:1])]), torch.cat([v, c * one]), torch.cat([b, one])
+    )

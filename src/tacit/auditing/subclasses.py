@@ -1,0 +1,102 @@
+"""Subclasses that nobody named: spherical k-means within each class (Dhillon & Modha 2001).
+
+Rows are scaled to length 1; a point belongs to the centre of largest cosine, a centre is the normalised sum of
+its points. The number of subclasses of a class is the k in 2..10 of the largest mean silhouette (cosine
+distance); a class whose largest is below `DISTINCT` is left whole. In few dimensions silhouettes are high
+without clusters too, so what is found there says little.
+"""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float, Int64, Shaped
+from torch import Tensor
+
+MOST = 10  # subclasses of a class
+DISTINCT = 0.1  # mean silhouette below which a class counts as one cluster
+POINTS = 1000  # of a class, that the choice of k looks at
+RESTARTS = 4
+ROUNDS = 50
+
+
+def find_subclasses(
+    x: Float[Tensor, "n D"], y: Shaped[Tensor, " n"], generator: torch.Generator
+) -> Int64[Tensor, " n"]:
+    """A number for each point, 0..k-1 within its class."""
+    found = torch.zeros(len(x), dtype=torch.long)
+    for label in y.unique():
+        own = (y == label).nonzero().flatten()
+        few = own[torch.randperm(len(own), generator=generator)[:POINTS]]
+        centres = best_centres(unit(x[few]), generator)
+        if centres is not None:
+            found[own] = (unit(x[own]) @ centres.T).argmax(1)
+    return found
+
+
+def best_centres(
+    x: Float[Tensor, "n D"], generator: torch.Generator
+) -> Float[Tensor, "k D"] | None:
+    """The centres of the best k by silhouette, or None where the rows are one cluster."""
+    best, found = DISTINCT, None
+    for k in range(2, min(MOST, len(x) - 1) + 1):
+        centres = spherical_kmeans(x, k, generator)
+        score = silhouette(x, (x @ centres.T).argmax(1))
+        if score > best:
+            best, found = score, centres
+    return found
+
+
+def spherical_kmeans(
+    x: Float[Tensor, "n D"], k: int, generator: torch.Generator
+) -> Float[Tensor, "k D"]:
+    """Unit centres with the largest sum of cosines over a few restarts, for unit rows x."""
+    best, found = -torch.inf, x[:k]
+    for _ in range(RESTARTS):
+        centres = spread_start(x, k, generator)
+        for _ in range(ROUNDS):
+            owner = (x @ centres.T).argmax(1)
+            sums = torch.zeros_like(centres).index_add(0, owner, x)
+            # a centre that lost all its points stays where it is
+            moved = torch.where(sums.norm(dim=1, keepdim=True) > 0, unit(sums), centres)
+            if torch.equal(moved, centres):
+                break
+            centres = moved
+        total = float((x @ centres.T).amax(1).sum())
+        if total > best:
+            best, found = total, centres
+    return found
+
+
+def spread_start(
+    x: Float[Tensor, "n D"], k: int, generator: torch.Generator
+) -> Float[Tensor, "k D"]:
+    """k rows, each drawn with probability in proportion to its distance 1 - cosine from those before."""
+    chosen = [int(torch.randint(len(x), (1,), generator=generator))]
+    far = torch.full((len(x),), torch.inf, dtype=x.dtype)
+    while len(chosen) < k:
+        far = torch.minimum(far, (1 - x @ x[chosen[-1]]).clamp_min(0))
+        weights = far if float(far.sum()) > 0 else torch.ones_like(far)
+        chosen.append(int(torch.multinomial(weights, 1, generator=generator)))
+    return x[chosen]
+
+
+def silhouette(x: Float[Tensor, "n D"], owner: Int64[Tensor, " n"]) -> float:
+    """The mean of (b - a) / max(a, b) (Rousseeuw 1987), unit rows x, distance 1 - cosine.
+
+    a is a point's mean distance to the others of its cluster, b to the nearest other cluster; alone it counts 0.
+    Mean distances need no pairs: the mean of 1 - <x, z> over z is 1 - <x, mean of z>.
+    """
+    k = int(owner.max()) + 1
+    member = torch.nn.functional.one_hot(owner, k).to(x.dtype)
+    size = member.sum(0)
+    apart = (size - (x @ (member.T @ x).T)).clamp_min(0)  # sums of distances, (n, k)
+    own = (member * apart).sum(1) / (size[owner] - 1).clamp_min(1)
+    other = (apart / size.clamp_min(1)).masked_fill((member > 0) | (size == 0), torch.inf).amin(1)
+    width = torch.maximum(own, other)
+    each = torch.where((size[owner] > 1) & (width > 0), (other - own) / width, 0.0)
+    return float(each.nan_to_num(0.0).mean())
+
+
+def unit(x: Float[Tensor, "n D"]) -> Float[Tensor, "n D"]:
+    """Rows of length 1; a row of zeros stays."""
+    return x / x.norm(dim=1, keepdim=True).clamp_min(1e-300 if x.dtype == torch.float64 else 1e-30)

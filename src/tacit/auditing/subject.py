@@ -1,0 +1,178 @@
+"""The model of an audit: found by what the user wrote, checked on a few points, and put on its device."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, get_args
+
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor, nn
+
+from tacit.attack.losses import margin
+from tacit.attack.target import loss_and_gradient, target_of
+from tacit.certify.radius import Classifier
+from tacit.errors import CallError, RunError
+from tacit.nets import MultiClassNet, TwoLayerNet, load_net
+
+OURS = get_args(Classifier)
+SPEC = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model on its device: inputs of `shape` and `dtype`, 1 output or as many as there are classes."""
+
+    model: Any
+    shape: tuple[int, ...]
+    outputs: int
+    dtype: torch.dtype
+    device: str
+
+    def scores(self, x: Float[Tensor, "n ..."]) -> Float[Tensor, "n ..."]:
+        """(n,) or (n, C), checked to be finite."""
+        scores = target_of(self.model, self.shape).scores(x.flatten(1))
+        if not torch.isfinite(scores).all():
+            bad = (~torch.isfinite(scores)).reshape(len(x), -1).any(1).nonzero().flatten()
+            raise CallError(
+                f"the model's output holds NaN or inf, first at point {int(bad[0])} of its batch: "
+                "no margin can be read off it"
+            )
+        return scores
+
+    def gradient(self, x: Float[Tensor, "n ..."], y: Shaped[Tensor, " n"]) -> Float[Tensor, "n D"]:
+        """The gradient of the margin; a call error where the model has none."""
+        return loss_and_gradient(target_of(self.model, self.shape), x.flatten(1), y, margin)[2]
+
+
+def load_model(text: str) -> Any:
+    """The model that MODEL names: a .safetensors net, or module:callable, importable from here.
+
+    What stands there may be a torch module, one of tacit's nets, or a function or class that makes one.
+    """
+    path = Path(text)
+    if path.is_file():
+        try:
+            return load_net(path)
+        except RunError as error:
+            raise CallError(str(error)) from None
+    if not SPEC.fullmatch(text):
+        raise CallError(
+            f"there is no model {text!r}: MODEL is a .safetensors file or module:callable, "
+            "as in mymodels:make_net"
+        )
+    module, _, name = text.partition(":")
+    # what the user's code prints must not get into a JSON document
+    with _importable_here(), redirect_stdout(sys.stderr):
+        found = _told(lambda: importlib.import_module(module), f"importing {module}")
+        for part in name.split("."):
+            if not hasattr(found, part):
+                raise CallError(f"{module} has no {name!r}: MODEL is module:callable")
+            found = getattr(found, part)
+        if isinstance(found, (nn.Module, *OURS)):
+            return found
+        if not callable(found):
+            raise CallError(
+                f"{text} is {type(found).__name__}: it must be a torch module or make one"
+            )
+        made = _told(found, f"calling {text}()")
+    if not isinstance(made, (nn.Module, *OURS)):
+        raise CallError(f"{text}() returned {type(made).__name__}: it must return a torch module")
+    return made
+
+
+def subject_of(model: Any, x: Float[Tensor, "n ..."], device: str, *, gradient: bool) -> Subject:
+    """The model as an audit sees it, tried on points x of the host.
+
+    With `gradient=False` nothing is differentiated: the model may be any callable on tensors.
+    """
+    if isinstance(model, (TwoLayerNet, MultiClassNet)) and _ensemble(model):
+        raise CallError(
+            f"the net has ensemble dimensions, w is {tuple(model.w.shape)}: audit its members one by one"
+        )
+    if isinstance(model, nn.Module) and any(part.training for part in model.modules()):
+        raise CallError(
+            "the model is in train mode, where dropout and batch norm are not what they are in use: "
+            "call model.eval() first"
+        )
+    if not callable(model):
+        raise CallError(
+            f"the model is {type(model).__name__}: give a torch module or one of tacit's nets"
+        )
+    dtype = _dtype(model, x.dtype)
+    if isinstance(model, OURS) and not isinstance(model, (TwoLayerNet, MultiClassNet)):
+        device = "cpu"  # the closed-form rules live there
+    few = x[:2].to(device, dtype)
+    if isinstance(model, OURS):
+        few = few.flatten(1)
+    subject = Subject(moved(model, device), tuple(few.shape[1:]), 1, dtype, device)
+    try:
+        scores = subject.scores(few)
+        subject = replace(subject, outputs=1 if scores.dim() == 1 else scores.shape[1])
+        if gradient:
+            subject.gradient(few, torch.ones(len(few), dtype=torch.long, device=device))
+    except CallError:
+        raise
+    except Exception as error:  # the user's code may raise anything
+        first = str(error).strip().splitlines()[0] if str(error).strip() else ""
+        raise CallError(
+            f"the model does not take points of shape {subject.shape}: {type(error).__name__}: {first}"
+        ) from error
+    return subject
+
+
+def _ensemble(net: TwoLayerNet | MultiClassNet) -> bool:
+    return net.w.dim() > (2 if isinstance(net, TwoLayerNet) else 3)
+
+
+def _dtype(model: Any, given: torch.dtype) -> torch.dtype:
+    """The type of the model's numbers, or the points' own where it has none."""
+    if isinstance(model, nn.Module):
+        tensors: Any = (*model.parameters(), *model.buffers())
+    elif isinstance(model, OURS):
+        tensors = [getattr(model, field.name) for field in fields(model)]
+    else:
+        tensors = ()
+    for tensor in tensors:
+        if isinstance(tensor, Tensor) and tensor.is_floating_point():
+            return tensor.dtype
+    return torch.float64 if isinstance(model, OURS) else given
+
+
+def moved(model: Any, device: str) -> Any:
+    """The model on that device: a torch module itself, of a net a copy."""
+    if isinstance(model, nn.Module):
+        return model.to(device)
+    if isinstance(model, (TwoLayerNet, MultiClassNet)):
+        tensors: dict[str, Any] = {
+            field.name: value.to(device)
+            for field in fields(model)
+            if isinstance(value := getattr(model, field.name), Tensor)
+        }
+        return replace(model, **tensors)
+    return model
+
+
+@contextmanager
+def _importable_here() -> Iterator[None]:
+    """The current directory is on the path, as with `python -m`."""
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        yield
+    finally:
+        sys.path.remove(here)
+
+
+def _told(do: Callable[[], Any], doing: str) -> Any:
+    """What the user's code gives; whatever it raises becomes one line."""
+    try:
+        return do()
+    except (Exception, SystemExit) as error:
+        raise CallError(f"{doing} failed: {type(error).__name__}: {error}") from error
