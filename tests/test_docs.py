@@ -38,6 +38,15 @@ def test_the_radii_page_prints_what_it_says():
         assert abs(float(eval(call, names)) - float(promised.split(":")[0])) < 2e-3
 
 
+def test_the_attacks_page_prints_what_it_says():
+    (block,) = code_of("docs/guide/attacks.md")
+    names: dict = {}
+    exec(block, names)
+    assert names["attacked"].robust_accuracy.tolist() == [1.0, 0.0]
+    robust = (names["found"].radius > 0.6).double().mean()
+    assert robust == 1.0
+
+
 def test_every_exhibit_is_in_the_readme():
     page = (ROOT / "README.md").read_text()
     for exhibit in catalogue().exhibits.values():
