@@ -53,6 +53,25 @@ def steps():
 def blank():
     return Blank().eval()
 
+class Picky(nn.Linear):
+    def forward(self, x):
+        if x.abs().max() > 3:
+            raise ValueError("too far")
+        return super().forward(x) - 5 * x.mean(1, keepdim=True)
+
+def picky():
+    return Picky(20, 1).eval()
+
+def late():
+    class Late(nn.Linear):
+        def forward(self, x):
+            import beside
+            return beside.same(super().forward(x))
+    return Late(20, 3).eval()
+
+def stopped():
+    raise KeyboardInterrupt
+
 def fails():
     raise RuntimeError("out of luck")
 """
@@ -73,6 +92,9 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     np.savez("holes.npz", x=np.where(x > 0.5, np.nan, x), y=y)
     np.savez("objects.npz", x=np.array([{}, {}], dtype=object), y=y)
     np.savez("bare.npz", x=x)
+    Path("empty.pt").write_bytes(b"")
+    Path("beside.py").write_text("def same(x): return x")
+    save_file({"0.weight": torch.ones(2, 2)}, "weights.safetensors")
     Path("model.pt").write_bytes(pickle.dumps({"w": 1}))
 
 
@@ -80,6 +102,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def _few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Types are checked at every call in tests, which costs more than the work."""
     monkeypatch.setattr(attacks, "apgd", partial(apgd, steps=5))
+    monkeypatch.setattr(attacks, "QUERIES", 10)
     monkeypatch.setattr(directions, "learned_universal", partial(learned_universal, steps=2))
 
 
@@ -109,8 +132,18 @@ def one_line(capsys: Capture) -> str:
             "model.pt is a pickle, and is not opened: unpickling can run any",
         ),
         (["absent.safetensors", "data.npz"], "there is no model 'absent.safetensors'"),
-        (["data.npz", "data.npz"], "data.npz is a pickle"),
-        (["mymodels.py", "data.npz"], "mymodels.py is no readable safetensors file"),
+        (["data.npz", "data.npz"], "data.npz is data (.npz): MODEL comes first, then DATA"),
+        (["mymodels.py", "data.npz"], "mymodels.py is Python code: write mymodels:NAME, where"),
+        (["./mymodels.py:three", "data.npz"], "is Python code: write mymodels:three, where three"),
+        (["..", "data.npz"], ".. is a directory: MODEL is"),
+        (["empty.pt", "data.npz"], "empty.pt is empty"),
+        (["weights.safetensors", "data.npz"], "holds weights without a net"),
+        (["weights.safetensors", "data.npz"], "net.load_state_dict("),
+        (
+            ["mymodels:picky", "data.npz", "--radii", "50"],
+            "the model failed: ValueError: too far (at a perturbed point: where the model takes",
+        ),
+        ([*NET, "--radii", "1e200"], "radius 1e+200: torch.float64, the model's type, computes"),
         (["nowhere:make", "data.npz"], "importing nowhere failed: ModuleNotFoundError"),
         (["mymodels:absent", "data.npz"], "mymodels has no 'absent'"),
         (
@@ -236,3 +269,27 @@ def test_a_certificate_above_an_attack_is_exit_status_1(
     monkeypatch.setattr(certificates, "crown_radius", too_long)
     assert audit("mymodels:three", "three.npz", "--radii", "50") == 1
     assert "certified-above-attacked: points " in one_line(capsys)
+
+
+def test_an_audit_that_is_interrupted_has_nothing_to_resume(capsys: Capture) -> None:
+    assert audit("mymodels:stopped", "data.npz") == 130
+    assert one_line(capsys) == "tacit: interrupted"
+
+
+def test_a_model_may_import_what_lies_beside_it_in_its_forward(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "beside", raising=False)
+    before = list(sys.path)
+    assert audit("mymodels:late", "three.npz", "--radii", "0.1") == 0
+    assert sys.path == before
+    printed = capsys.readouterr().out
+    assert "certificate: none" in printed
+    (row,) = [line for line in printed.splitlines() if line.startswith("    0.1 ")][:1]
+    assert "–" in row, "no certificate is no certified accuracy of 0"
+
+
+def test_a_model_that_is_right_nowhere_is_told(capsys: Capture) -> None:
+    np.savez("wrong.npz", x=POINTS.x.numpy(), y=-POINTS.y.numpy())
+    assert audit("net.safetensors", "wrong.npz", "--radii", "0.1") == 0
+    assert "no point is right" in capsys.readouterr().out

@@ -62,6 +62,17 @@ def test_parameters_gather_no_gradient():
         (lambda x: [x], "returned list"),
         (lambda x: x[:3, 0], "shape"),
         (lambda x: x.reshape(-1, 5, 1), "shape"),
+        (lambda x: x[:, :0], "shape"),
+        (lambda x: x.sum(1) > 0, r"returned torch.bool: .*\.float\(\)"),
+        (lambda x: (x > 0).long(), r"returned torch.int64: .*\.float\(\)"),
+        (lambda x: x.sqrt().sum(1) * 0, "NaN or inf"),
+        (lambda x: x.sum(1) + (0 * x).sqrt().sum(1), "gradient is NaN"),
+        (
+            lambda x: torch.from_numpy(x.numpy()).sum(1),
+            "gives scores, but fails where a grad.*black",
+        ),
+        (lambda x: x @ torch.ones(4, 1).double(), r"not take points of shape \(5,\): RuntimeError"),
+        (lambda x: {}["key"], "the model failed: KeyError: 'key'"),
     ],
 )
 def test_what_does_not_fit_is_said(model, says):
@@ -75,3 +86,36 @@ def test_train_mode_and_ensembles_are_refused():
         target_of(torch.nn.Dropout(), (5,))
     with pytest.raises(CallError, match="one net at a time"):
         target_of(TwoLayerNet(torch.zeros(2, 3, 5), torch.zeros(2, 3)), (5,))
+
+
+def squeezed(width):
+    return lambda x: (x @ torch.ones(5, width, dtype=x.dtype)).squeeze()
+
+
+@pytest.mark.parametrize(("width", "shape"), [(1, (1,)), (3, (1, 3))])
+def test_a_batch_of_one_may_be_squeezed(width, shape):
+    _, x, _ = task()
+    target = target_of(squeezed(width), (5,))
+    assert target.scores(x[:1]).shape == shape
+    assert torch.equal(target.scores(x)[:1], target.scores(x[:1]))
+    assert target.with_pullback(x[:1])[0].shape == shape
+
+
+def test_a_model_may_write_into_what_it_is_given():
+    _, x, y = task()
+    kept, w = x.clone(), torch.arange(5.0).double()
+    target = target_of(lambda z: z.mul_(2).relu_() @ w, (5,))
+    _, value, gradient = loss_and_gradient(target, x, y, margin)
+    assert torch.equal(x, kept)
+    assert torch.allclose(value, y * target.scores(x))
+    assert torch.allclose(gradient, y.unsqueeze(1) * 2 * w * (x > 0))
+    assert torch.equal(x, kept)
+
+
+def test_scores_have_the_type_of_the_points():
+    _, x, y = task()
+    target = target_of(lambda z: z.double().sum(1), (5,))
+    scores, value, gradient = loss_and_gradient(target, x.float(), y.float(), margin)
+    assert {scores.dtype, value.dtype, gradient.dtype, target.scores(x.float()).dtype} == {
+        torch.float32
+    }

@@ -14,7 +14,8 @@ from tacit.auditing import attacks, directions
 
 @pytest.fixture
 def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Attacks by gradients take 5 steps, universal directions 2, and by queries 20."""
+    """5 steps by gradients, 20 by queries, 10 of these on what gradients left, 2 of universal directions."""
     monkeypatch.setattr(attacks, "apgd", partial(apgd, steps=5))
     monkeypatch.setattr(attacks, "black_box", partial(black_box, steps=20))
+    monkeypatch.setattr(attacks, "QUERIES", 10)
     monkeypatch.setattr(directions, "learned_universal", partial(learned_universal, steps=2))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ import tacit
 from tacit.attack.apgd import apgd
 from tacit.attack.attacked import Attacked
 from tacit.auditing import AuditRecord, attacks, audit, certificates, compare
+from tacit.auditing.rounding import double_of
+from tacit.auditing.subject import subject_of
 from tacit.certify import radius
 from tacit.data import min2024_mixture
 from tacit.errors import CallError, RunError
@@ -202,6 +205,145 @@ def test_a_model_without_gradient_is_audited_by_queries() -> None:
     exact = radius(tacit.nets.Linear(U), *DATA).upper
     assert (record.upper >= exact * (1 - 1e-6)).all()
     assert record.curve[1].attacked.value < 0.5
+
+
+MASKED = {
+    "rounded input": lambda x: torch.round(2 * x) / 2 @ U + 1e-6 * x.sum(1),
+    "saturated sigmoid": lambda x: torch.sigmoid(1e4 * (x @ U)) - 0.5,
+    "hard step": lambda x: torch.sign(x @ U) + 1e-6 * x.sum(1),
+}
+
+
+@pytest.mark.parametrize("name", MASKED)
+def test_what_one_perturbation_breaks_counts_as_broken(name: str) -> None:
+    model = Odd(MASKED[name])
+    record = audited(model, radii=(0.5, 0.7))
+    attacked = {at.radius: at.attacked.value for at in record.curve}
+    for at in record.universal:
+        assert attacked[at.radius] <= 1 - at.broken + 1e-12
+        sign = -POINTS.y if at.signed else torch.ones(100).double()
+        broken = POINTS.y * model(POINTS.x + sign.unsqueeze(1) * at.delta) <= 0
+        assert float(broken.double().mean()) == at.broken
+        assert (record.upper[broken] <= at.radius).all()
+    assert flags_of(record) >= {"universal-beats-attack", "queries-beat-gradients"}
+
+
+def test_an_attack_that_is_not_beaten_is_not_flagged() -> None:
+    record = audited(Odd(lambda x: x @ U), radii=(0.2, 0.4))
+    assert flags_of(record) == {"no-certificate"}
+
+
+def test_a_certificate_that_one_perturbation_contradicts_ends_the_audit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = linear(1)
+    monkeypatch.setattr(attacks, "apgd", fake([[False] * 200], [[-1] * 200]))
+    monkeypatch.setattr(
+        certificates, "crown_radius", lambda model, x, y, **_: torch.full((len(x),), 9.0).double()
+    )
+    with pytest.raises(RunError, match="certified-above-attacked"):
+        audited(model, radii=(50.0,))
+
+
+@pytest.mark.parametrize("black_box", [False, True])
+@pytest.mark.parametrize(
+    ("do", "answer"),
+    [
+        (lambda x: torch.sigmoid(x @ U), "never negative.*drop the sigmoid, or subtract 0.5"),
+        (lambda x: (x @ U > 0).double() + 0 * x.sum(1), "never negative"),
+        (lambda x: x @ U > 0, r"returned torch.bool: .*\.float\(\)"),
+        (lambda x: torch.sign(x @ U).long(), "returned torch.int64"),
+    ],
+)
+def test_probabilities_and_labels_are_no_scores(do: Any, answer: str, black_box: bool) -> None:
+    with pytest.raises(CallError, match=answer):
+        audited(Odd(do), radii=(0.1,), black_box=black_box)
+
+
+def coarse() -> nn.Sequential:
+    """Linear, by way of numbers near 1e5: its margins in float32 are good to 0.01."""
+    first, last = nn.Linear(20, 1), nn.Linear(1, 1)
+    with torch.no_grad():
+        first.weight.copy_(U.unsqueeze(0))
+        first.bias.fill_(1e5)
+        last.weight.fill_(1.0)
+        last.bias.fill_(-1e5)
+    return nn.Sequential(first, last).eval()
+
+
+def test_the_rounding_of_a_model_is_no_contradiction(monkeypatch: pytest.MonkeyPatch) -> None:
+    radii = (0.4, 0.5, 0.6)
+    record = audited(coarse(), radii=radii)
+    exact = radius(tacit.nets.Linear(U), *DATA).upper
+    for at in record.curve:
+        assert at.certified.value <= float((exact > at.radius).double().mean()) + 0.03
+        assert at.certified.value <= at.attacked.value
+    monkeypatch.setattr(sys.modules["tacit.auditing.audit"], "double_of", lambda _: None)
+    with pytest.raises(RunError, match=r"model.double\(\)"):
+        audited(coarse(), radii=radii)
+
+
+def test_a_net_of_tacit_in_float32_has_its_copy_too() -> None:
+    net = average_net(MIXTURE)
+    small = tacit.nets.TwoLayerNet(net.w.float(), net.v.float())
+    subject = subject_of(small, POINTS.x, "cpu", gradient=True)
+    assert double_of(subject).scores(POINTS.x).dtype == torch.float64
+    assert double_of(replace(subject, model=net, dtype=torch.float64)) is None
+    stubborn = Odd(lambda x: x @ U.float())
+    assert double_of(replace(subject, model=stubborn)) is None
+
+
+@pytest.mark.parametrize(
+    ("do", "radii", "answer"),
+    [
+        (lambda x: (x @ U).log1p(), (9.0,), r"NaN or inf.*\(at a perturbed point: .*--box"),
+        (lambda x: x @ U, (1e200,), r"radius 1e\+200: torch.float64"),
+    ],
+)
+def test_what_fails_beside_the_points_says_so(do: Any, radii: Any, answer: str) -> None:
+    few = (POINTS.x[POINTS.y > 0], POINTS.y[POINTS.y > 0])
+    with pytest.raises(CallError, match=answer):
+        audited(Odd(do), few, radii=radii)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch.jit.trace, still in use
+def test_good_models_of_every_make_are_audited_alike() -> None:
+    plain = linear(3).float()
+    x, y = logits_data(linear(3), 8)
+    x = x.float()
+    kept = x.clone()
+    truth = audited(plain, (x, y), radii=(0.3,))
+
+    def squeezed(z: torch.Tensor) -> torch.Tensor:
+        return plain(z).squeeze()
+
+    def written(z: torch.Tensor) -> torch.Tensor:
+        z += 1
+        return plain(z - 1)
+
+    def wide(z: torch.Tensor) -> torch.Tensor:
+        return plain(z).double()
+
+    traced = torch.jit.trace(plain, x[:2])
+    for model in (Odd(squeezed), Odd(written), Odd(wide), traced.eval()):
+        record = audited(model, (x, y), radii=(0.3,))
+        assert record.certificate.startswith("none: ")
+        assert [at.attacked for at in record.curve] == [at.attacked for at in truth.curve]
+        assert torch.equal(x, kept)
+        alone = audited(model, (x[7:], y[7:]), radii=(0.0,))
+        assert alone.clean.value == float(record.upper[7] > 0)
+    with torch.inference_mode():
+        assert audited(plain, (x.numpy(), y.numpy()), radii=(0.3,)) == truth
+
+
+def test_no_flag_is_raised_where_all_is_proved() -> None:
+    model = nn.Sequential(nn.Linear(20, 4), nn.ReLU(), nn.Linear(4, 1)).double().eval()
+    with torch.no_grad():
+        model[2].weight.zero_()
+        model[2].bias.fill_(1.0)
+    record = audited(model, (POINTS.x, torch.ones(100)), radii=(0.1, 0.5))
+    assert record.curve[1].certified.value == 1.0
+    assert record.flags == ()
 
 
 def fake(alone: list[list[bool]], starts: list[list[int]]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,14 @@ import pytest
 import torch
 
 from tacit.attack.norms import known_norm
-from tacit.auditing.choices import known_box, known_radii, natural_radii
+from tacit.auditing.choices import (
+    known_box,
+    known_count,
+    known_radii,
+    named_norm,
+    natural_radii,
+    within_reach,
+)
 from tacit.auditing.points import labels_for, read_points
 from tacit.errors import CallError
 
@@ -97,6 +105,14 @@ def test_a_limit_is_a_choice_that_repeats_and_a_stream_ends_early() -> None:
         (7, "data is int: give a path"),
         ([X, Y], "each batch must be (x, y)"),
         ([], "data gave no batch"),
+        ((X, np.where(Y > 0, np.inf, Y)), "y holds inf at point 1: labels are whole numbers"),
+        ((X, Y.astype(np.uint64) + 2**63), "y holds 9223372036854775808 at point 0"),
+        ((X, np.eye(6)), "one-hot rows take y.argmax(1)"),
+        ((X[:, :0], Y), "at least one coordinate"),
+        ((X, [[1], [2, 3]]), "data holds no array"),
+        ([(X[:3], Y[:3]), (X[3:, :1], Y[3:])], "batches differ: x of one has shape (3, "),
+        ([(X[:3], Y[:3]), (X[3:], Y[3:], Y[3:])], "subclass labels come with some batches only"),
+        ([(X[:3], Y[:3], Y[:3]), (X[3:], Y[3:])], "subclass labels come with some batches only"),
     ],
 )
 def test_wrong_data_is_one_line(data: Any, answer: str) -> None:
@@ -228,3 +244,82 @@ def test_a_box_must_hold_the_data() -> None:
     for wrong in ((1, 0), (0, 0), (0, float("inf")), (0,), (0, 1, 2)):
         with pytest.raises(CallError, match="give two finite ends"):
             known_box(wrong, x)
+
+
+@pytest.mark.parametrize(
+    ("call", "answer"),
+    [
+        (lambda: known_radii(0.3), "radii 0.3: give a list of numbers"),
+        (lambda: known_radii("0.2"), "radii '0.2': give a list of numbers"),
+        (lambda: known_radii([None]), r"radii \[None\]: give a list"),
+        (lambda: known_box(1, torch.ones(1, 2)), "box 1: give two finite ends"),
+        (lambda: known_box("01", torch.ones(1, 2)), "box '01': give two"),
+        (lambda: known_box((None, 1), torch.ones(1, 2)), r"box \(None, 1\)"),
+        (lambda: named_norm(None), "norm None: choose 1, 2, inf"),
+        (lambda: named_norm(3), "norm 3: choose"),
+        (lambda: known_count("batch", 2.5, "at least 1"), "batch 2.5: give a whole number"),
+        (lambda: read_points((X, Y), limit="5"), "limit '5': give a whole number"),
+        (lambda: read_points((X, Y), subclass=Y), "subclass is ndarray: it names a key"),
+        (lambda: within_reach((1.0, 1e25), torch.float32), r"radius 1e\+25: torch.float32"),
+    ],
+)
+def test_what_is_of_the_wrong_type_is_one_line(call: Any, answer: str) -> None:
+    with pytest.raises(CallError, match=answer):
+        call()
+
+
+def test_radii_may_be_any_numbers() -> None:
+    for radii in (np.array([0.5, 0.25]), torch.tensor([0.5, 0.25]), (r / 4 for r in (2, 1))):
+        assert known_radii(radii) == (0.25, 0.5)
+    within_reach((1e25,), torch.float64)
+
+
+@pytest.mark.parametrize("dtype", [">f4", ">f8", np.longdouble, np.float16])
+def test_numbers_of_any_width_and_byte_order_are_read(tmp_path: Path, dtype: Any) -> None:
+    x = X.astype(dtype)
+    points = read_points(saved(tmp_path, x=x, y=Y.astype(">i4"), names=np.array([None])))
+    assert points.x.tolist() == x.astype(float).tolist()
+    assert points.y.tolist() == Y.tolist()
+
+
+def test_bfloat16_and_lists_are_read() -> None:
+    x = torch.from_numpy(X).bfloat16()
+    assert torch.equal(read_points((x, Y)).x, x.float())
+    points = read_points((X.tolist(), Y.tolist()))
+    assert points.x.tolist() == X.tolist()
+    assert points.y.tolist() == Y.tolist()
+
+
+def huge() -> bytes:
+    """An array that says it has 10^13 numbers."""
+    text = b"{'descr': '<f4', 'fortran_order': False, 'shape': (100000000000, 64), }"
+    head = text.ljust(117) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head
+
+
+def test_damaged_files_are_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "data.npz"
+    np.savez_compressed(path, x=np.random.default_rng(0).normal(size=(60, 4)), y=np.zeros(60))
+    good = path.read_bytes()
+    directory = good.index(b"PK\x01\x02")
+    damage = {
+        "compressed numbers": {i: good[i] ^ 0x5A for i in range(200, 260)},
+        "encrypted": {6: good[6] | 1, directory + 8: good[directory + 8] | 1},
+        "unknown compression": {directory + 10: 99},
+    }
+    for name, changes in damage.items():
+        broken = bytearray(good)
+        for at, value in changes.items():
+            broken[at] = value
+        path.write_bytes(broken)
+        with pytest.raises(CallError, match="no readable") as caught:
+            read_points(path)
+        assert "\n" not in str(caught.value), name
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("x.npy", huge())
+        file.writestr("y.npy", b"")
+    with pytest.raises(CallError, match="no readable"):
+        read_points(path)
+    path.write_bytes(b"PK")
+    with pytest.raises(CallError, match=r"is no \.npz file"):
+        read_points(path)

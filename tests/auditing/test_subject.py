@@ -19,6 +19,9 @@ from tacit.nets import MultiClassNet, TwoLayerNet, average_net, load_net, prop48
 MIXTURE = min2024_mixture(D=20, K=4, K1=2, alpha=0.1)
 X = MIXTURE.sample(5, torch.Generator().manual_seed(0)).x
 
+WV = {"w": torch.ones(2, 3), "v": torch.ones(2)}
+TWO, MANY = {"kind": "two_layer", "p": "1"}, {"kind": "multi_class"}
+
 MODELS = """
 import torch
 from torch import nn
@@ -84,6 +87,9 @@ def test_a_model_may_be_named_by_what_makes_it(
             "there is no model 'nothing.safetensors': MODEL is a .safetensors file or",
         ),
         ("C:\\model", "there is no model"),
+        ("mymodels.py", "mymodels.py is Python code: write mymodels:NAME, where NAME makes"),
+        ("deep/mymodels.py:make", "write mymodels:make in its folder"),
+        (".", ". is a directory"),
         ("nowhere_at_all:make", "importing nowhere_at_all failed: ModuleNotFoundError"),
         ("broken:make", "importing broken failed: ZeroDivisionError: division by zero"),
         ("mymodels:absent", "mymodels has no 'absent'"),
@@ -161,6 +167,17 @@ def test_a_net_whose_header_begins_like_a_pickle_is_read(here: Path) -> None:
             {"kind": "two_layer", "p": "x"},
             "p='x' is not",
         ),
+        ({**WV}, {"kind": "two_layer", "p": "inf"}, "p='inf' is not a finite number from 1 on"),
+        ({**WV}, {"kind": "odd"}, "kind 'odd'; tacit knows"),
+        ({**WV, "v": torch.ones(3)}, TWO, r"tensor 'v' is torch.float32 of shape \(3,\)"),
+        ({**WV, "v": torch.ones(1)}, TWO, "tensor 'v'"),
+        ({**WV, "v": torch.ones(2).double()}, TWO, "tensor 'v' is torch.float64"),
+        ({**WV, "b": torch.ones(1)}, TWO, "tensor 'b'"),
+        ({**WV, "w": torch.ones(2)}, TWO, "tensor 'w'"),
+        ({**WV, "w": torch.ones(2, 3, dtype=torch.int32)}, TWO, "tensor 'w' is torch.int32"),
+        ({"w": torch.ones(2, 1, 3), "labels": torch.tensor([0.0, 1.0])}, MANY, "'labels' holds"),
+        ({"w": torch.ones(2, 1, 3), "labels": torch.ones(2)}, MANY, "'labels' holds"),
+        ({"w": torch.ones(2, 1, 3), "labels": torch.ones(3)}, MANY, "tensor 'labels' is"),
     ],
 )
 def test_a_file_that_is_no_net_is_one_line(
@@ -169,6 +186,13 @@ def test_a_file_that_is_no_net_is_one_line(
     save_file(tensors, "net.safetensors", metadata=meta)
     with pytest.raises(CallError, match=answer):
         load_model("net.safetensors")
+
+
+def test_an_empty_file_is_no_pickle(here: Path) -> None:
+    for name in ("a.pt", "a.safetensors"):
+        Path(name).touch()
+        with pytest.raises(CallError, match="is empty"):
+            load_model(name)
 
 
 class Odd(nn.Module):
@@ -188,6 +212,12 @@ class Odd(nn.Module):
     [
         (nn.Linear(20, 2), r"train mode.*call model.eval\(\) first"),
         (nn.Sequential(nn.Linear(20, 2).eval(), nn.Dropout()), "train mode"),
+        (nn.Linear(20, 2).half().eval(), r"computes in torch.float16.*call model.float\(\)"),
+        (Odd(lambda x: x[:, :3] - x.mean(0)[:3]), "mixes the points of a batch"),
+        (Odd(lambda x: x[:, :3] / x.norm()), "mixes the points of a batch"),
+        (Odd(lambda x: (x > 0).long()), "returned torch.int64"),
+        (Odd(lambda x: [][0]), "the model failed: IndexError: list index out of range"),
+        (Odd(lambda x: torch.from_numpy(x.numpy())), "gives scores, but.*--black-box"),
         (nn.Linear(7, 2).eval(), r"does not take points of shape \(20,\): RuntimeError: mat1"),
         (TwoLayerNet(torch.ones(2, 7), torch.ones(2)), r"points of shape \(20,\)"),
         (TwoLayerNet(torch.ones(3, 2, 20), torch.ones(3, 2)), "ensemble dimensions"),
@@ -224,3 +254,25 @@ def test_a_model_without_gradient_is_taken_by_queries() -> None:
 def test_outputs_and_type_are_the_models_own(model: Any, outputs: int, dtype: torch.dtype) -> None:
     subject = subject_of(model, X, "cpu", gradient=True)
     assert (subject.outputs, subject.dtype) == (outputs, dtype)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        Odd(lambda x: x[:, :3] + 0.1 * torch.randn(len(x), 3)),  # random: another flag tells
+        Odd(lambda x: (1e6 + x[:, :3].float()) - 1e6),  # coarse
+        Odd(lambda x: (x @ torch.ones(20, 1).double()).squeeze()),
+    ],
+)
+def test_a_model_that_takes_each_row_alone_is_taken(model: Any) -> None:
+    for n in (1, 5):
+        assert subject_of(model, X[:n], "cpu", gradient=True).outputs in (1, 3)
+
+
+def test_points_beyond_the_models_type_are_told() -> None:
+    with pytest.raises(CallError, match="x reaches 1e"):
+        subject_of(nn.Linear(20, 2).eval(), 1e200 * X / X.abs().max(), "cpu", gradient=True)
+
+
+def test_points_of_half_precision_are_taken() -> None:
+    assert subject_of(lambda x: x.sum(1), X.half(), "cpu", gradient=True).dtype == torch.float32

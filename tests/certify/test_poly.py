@@ -180,28 +180,32 @@ def test_merge_error_bounds_the_change_over_the_ball(p):
     assert (bound < 1e-2 * net(x).abs().max()).all()
 
 
-def problem_of(net, x, radius):
-    return shifted(net, reduce_net(net), x, 1, radius, 1.0, span=True)
+def problem_of(net, x, norm):
+    stretch = math.sqrt(x.shape[1]) if norm.order == math.inf else 1.0
+    return shifted(net, reduce_net(net), x, 1, norm.size(x), stretch, span=norm.order == 2)
 
 
 def test_the_closed_form_is_exact_at_p_two_where_an_opposite_projection_is_positive():
     net = TwoLayerNet(torch.eye(5).double(), torch.tensor([1.0, 1, 1, -1, -1]).double(), p=2.0)
     x = torch.tensor([[1.0, 0.2, -0.3, 0.1, -0.4], [0.5, 0.5, 0.1, 0.2, 0.3]]).double()
     a, b = x[:, :3].clamp_min(0).norm(dim=1), x[:, 3:].clamp_min(0).norm(dim=1)
-    bound = norm_lower(problem_of(net, x, x.norm(dim=1)))
+    bound = norm_lower(problem_of(net, x, known_norm(2)), known_norm(2))
     torch.testing.assert_close(bound, (a - b) / math.sqrt(2))
 
 
-@pytest.mark.parametrize("p", [2.0, 3.0, 5.0])
-def test_the_closed_form_is_below_every_crossing(p):
+@pytest.mark.parametrize("norm", [1, 2, math.inf])
+@pytest.mark.parametrize("p", [1.5, 2.0, 5.0])
+def test_the_closed_form_is_below_every_crossing(p, norm):
+    norm = known_norm(norm)
     for seed in range(2):
         net = TwoLayerNet(normal(12, 3, seed=seed), normal(12, seed=seed + 50), p=p)
         x = normal(40, 3, seed=seed + 100)
         x = x[net(x) > 0]
-        bound = norm_lower(problem_of(net, x, x.norm(dim=1)))
-        for way in directions(known_norm(2), 3, seed, n=10):
+        bound = norm_lower(problem_of(net, x, norm), norm)
+        for way in directions(norm, 3, seed, n=10):
             ones = torch.ones(len(x), dtype=torch.float64)
-            crossing = first_crossing(net, x, ones, way.expand(len(x), -1), 3.0)
+            reached = first_crossing(net, x, ones, way.expand(len(x), -1), 3.0) / way.norm()
+            crossing = reached * norm.size(way.reshape(1, -1))
             assert (bound <= crossing * (1 + 1e-9)).all()
 
 

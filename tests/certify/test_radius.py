@@ -130,7 +130,9 @@ def test_between_one_and_two_the_lower_end_is_a_bound_and_no_longer_trusts_the_s
         assert (found.lower <= attacked).all()
         assert (found.lower <= found.upper).all()
         assert (found.lower / found.upper).median() > 0.95
-    assert (found.upper / attacked).max() > 1.001  # the test of the test: the scan alone is too long
+    assert (
+        found.upper / attacked
+    ).max() > 1.001  # the test of the test: the scan alone is too long
 
 
 def test_norms_beyond_l2_are_refused_where_nothing_is_known():

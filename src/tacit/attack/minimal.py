@@ -1,9 +1,9 @@
 r"""The shortest perturbation found that breaks each point: an upper bound of its robust radius.
 
 Two-layer nets in l2 without a box are searched as few neurons in few dimensions (`reduce`, `two_layer`,
-`convex`), everything else in the whole space (`walk`). What is returned was verified on the model that was
-given, in its own type: where merging or rounding left the margin a hair above 0, the perturbation was moved
-on by the least of a ladder of hairs that breaks.
+`convex`, `cone`), everything else in the whole space (`walk`). What is returned was verified on the model
+that was given, in its own type: where merging or rounding left the margin a hair above 0, the perturbation
+was moved on by the least of a ladder of hairs that breaks.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
+from tacit.attack.cone import nearest_off, shorten_off
 from tacit.attack.convex import MOST_ENUMERATED, complete, nearest_pieces
 from tacit.attack.losses import margin
 from tacit.attack.norms import Norm, Room, known_norm
@@ -178,7 +179,7 @@ def by_structure(
         Candidate(
             torch.zeros_like(low), low.new_full((len(low),), torch.inf), torch.zeros_like(low)
         )
-        for _ in range(2 if net.p == 1 else 1)
+        for _ in range(2)
     ]
     for sign in (1, -1):
         side = side_of(reduced.net, sign)
@@ -206,7 +207,7 @@ def side_of(net: TwoLayerNet, sign: int) -> Side:
 
 
 def search(side: Side, x: Float[Tensor, "n r"], generator: torch.Generator) -> list[Candidate]:
-    """One candidate a point (p > 1), or two: from the pieces and from the rays (p = 1)."""
+    """Two candidates a point: from the convex pieces (p > 1: all own neurons off), and from the rays."""
     z = side.z(x)
     directions = ray_directions(side, x, generator)
     t = first_on_rays(side, z, directions)
@@ -238,12 +239,17 @@ def search(side: Side, x: Float[Tensor, "n r"], generator: torch.Generator) -> l
         starts[here, k], size = shorter, shorter.norm(dim=1)
         wins = size < best[here]
         delta[here[wins]], best[here[wins]] = shorter[wins], size[wins]
-    walked = Candidate(delta, best, delta)
     if side.p > 1:
-        return [walked]
-    pieces = nearest_pieces(side, z, best, z.unsqueeze(1) + starts @ side.u.T > 0)
+        pieces = nearest_off(side, z, best)
+        delta = shorten_off(side, z, pieces, delta)
+        best = torch.where(delta.any(1), delta.norm(dim=1), torch.inf)
+    else:
+        pieces = nearest_pieces(side, z, best, z.unsqueeze(1) + starts @ side.u.T > 0)
     depth = (1 + z.abs().amax(1, keepdim=True)) * (pieces.inward @ side.u)
-    return [Candidate(pieces.nu @ side.u, pieces.length, depth), walked]
+    return [
+        Candidate(pieces.nu @ side.u, pieces.length, depth),
+        Candidate(delta, best, delta),
+    ]
 
 
 def verified(
@@ -259,8 +265,12 @@ def verified(
     out = torch.zeros_like(x)
     ladder = hairs(x.dtype, reduced.spread)
     for chunk in torch.arange(len(x), device=x.device).split(ROWS):
+        if (
+            net.b is None
+        ):  # f(0) = 0 breaks: all that own neurons leave which span the space positively
+            radius[chunk], out[chunk] = x[chunk].to(torch.float64).norm(dim=1), -x[chunk]
         clean = margins(target, x[chunk], y[chunk]) <= 0
-        radius[chunk[clean]] = 0.0
+        radius[chunk[clean]], out[chunk[clean]] = 0.0, 0.0
         for candidate in candidates:
             here = chunk[~clean & torch.isfinite(candidate.length[chunk])]
             for hair in ladder:

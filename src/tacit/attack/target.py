@@ -6,6 +6,7 @@ in closed form, (v_j p relu(z_j)^(p-1) / ||w_j||^(p-1)) w_j summed over j, at th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -16,10 +17,20 @@ from torch import Tensor
 
 from tacit.attack.losses import Labels, Loss, Scores
 from tacit.attack.norms import positive
-from tacit.errors import CallError
+from tacit.errors import CallError, TacitError
 from tacit.nets import TwoLayerNet
 
 Rows = Float[Tensor, "n D"]
+
+BY_QUERIES = "attack it by queries alone (black_box in Python, --black-box in the command)"
+# what torch and numpy say of inputs of a wrong shape
+OF_SHAPES = re.compile(r"shape|size|dimension|\bmat1\b|channels|features", re.IGNORECASE)
+
+LONGEST = 300  # characters of an error that is passed on
+
+
+class ModelError(CallError):
+    """The model raised an error, or gave NaN or inf, at points that it was shown."""
 
 
 @runtime_checkable
@@ -43,40 +54,93 @@ class TorchTarget:
     def scores(self, x: Rows) -> Scores:
         """Without a graph."""
         with torch.no_grad():
-            return self._checked(self.model(x.unflatten(1, self.shape)), len(x))
+            # a clone, so that a model that writes into its input does not write into the points
+            return self._checked(self._called(x.unflatten(1, self.shape).clone()), x)
 
     def with_pullback(self, x: Rows) -> tuple[Scores, Callable[[Scores], Rows]]:
         """By autograd; the model's own parameters gather no gradient."""
         with torch.enable_grad():
-            leaf = x.detach().clone().requires_grad_(True)
-            scores = self._checked(self.model(leaf.unflatten(1, self.shape)), len(x))
+            leaf = x.detach().requires_grad_(True)
+            # the clone is no leaf: a model may write into it
+            shown = leaf.unflatten(1, self.shape).clone()
+            try:
+                scores = self._checked(self._called(shown), x)
+            except ModelError as error:
+                self.scores(x)  # fails in the same way, unless the gradient is what it fails for
+                raise CallError(
+                    "the model gives scores, but fails where a gradient is asked for (numpy inside it?): "
+                    f"{error}; keep it in torch, or {BY_QUERIES}"
+                ) from error
         if not scores.requires_grad:
             raise CallError(
-                "the model's output has no gradient with respect to its input: attack it by queries alone "
-                "(black_box in Python, --black-box in the command)"
+                f"the model's output has no gradient with respect to its input: {BY_QUERIES}"
             )
 
         def pullback(cotangent: Scores) -> Rows:
-            (gradient,) = torch.autograd.grad(scores, leaf, cotangent)
+            try:
+                (gradient,) = torch.autograd.grad(scores, leaf, cotangent)
+            except RuntimeError as error:
+                raise CallError(
+                    f"the model gives scores and no gradient: {one_line(error)}; {BY_QUERIES}"
+                ) from error
+            if torch.isnan(gradient).any():
+                raise CallError(
+                    "the model's gradient is NaN where its scores are finite (a square root or a norm at 0?): "
+                    f"mend its gradient, or {BY_QUERIES}"
+                )
             return gradient
 
         return scores.detach(), pullback
 
-    def _checked(self, scores: Any, n: int) -> Scores:
+    def _called(self, x: Float[Tensor, "n ..."]) -> Any:
+        """What the model returns; whatever it raises becomes one line."""
+        try:
+            return self.model(x)
+        except TacitError:
+            raise
+        except Exception as error:  # the user's code may raise anything
+            raise failure(error, self.shape) from error
+
+    def _checked(self, scores: Any, x: Rows) -> Scores:
+        """(n,) or (n, C), finite and of the type of x."""
+        n = len(x)
         if not isinstance(scores, Tensor):
             raise CallError(
                 f"the model returned {type(scores).__name__}: it must return one tensor of scores"
             )
+        if not scores.is_floating_point():
+            raise CallError(
+                f"the model returned {scores.dtype}: scores are floating-point numbers, whose sign or largest is "
+                "the class; return the logits (or add .float() if labels are all it has, and --black-box)"
+            )
+        if n == 1 and scores.dim() < 2:  # squeeze() in a model drops the batch of one point as well
+            scores = scores.reshape(1, -1)
         if scores.dim() == 2 and scores.shape[1] == 1:
             scores = scores.squeeze(1)
-        if scores.dim() not in (1, 2) or len(scores) != n:
+        if scores.dim() not in (1, 2) or len(scores) != n or scores.numel() == 0:
             raise CallError(
                 f"the model returned shape {tuple(scores.shape)} for {n} points: it must return "
                 f"({n},) for one output or ({n}, classes) for logits"
             )
+        scores = scores.to(x.dtype)
         if not torch.isfinite(scores).all():
-            raise CallError("the model's output holds NaN or inf: no margin can be read off it")
+            raise ModelError("the model's output holds NaN or inf: no margin can be read off it")
         return scores
+
+
+def failure(error: Exception, shape: tuple[int, ...]) -> ModelError:
+    """One line on what a model raised at points of that shape."""
+    kind = isinstance(error, RuntimeError | ValueError | IndexError | TypeError)
+    if kind and OF_SHAPES.search(str(error)):
+        return ModelError(f"the model does not take points of shape {shape}: {one_line(error)}")
+    return ModelError(f"the model failed: {one_line(error)}")
+
+
+def one_line(error: BaseException) -> str:
+    """The kind of an error and its text, on one line that is not too long."""
+    text = " ".join(str(error).split())
+    told = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    return f"{type(error).__name__}: {told}" if told else type(error).__name__
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,10 @@ norm), to 0, down the gradient and at random are followed to the first change of
 in t, so that nothing but (n, K) arrays move. **Newton** (p > 1): at a shortest perturbation delta + lam
 grad = 0 and margin = 0 for some lam >= 0; Newton's step on that system, or the nearest point of the
 linearised broken half-space where it does not help, is followed by a walk back to the boundary along the
-ray, and is kept only where the perturbation gets shorter: every step is a broken point.
+ray, and is kept only where the perturbation gets shorter: every step is a broken point. **Majorising** (1 <
+p < 2): own neurons that nearly stop have slopes like a root of z, where Newton's step overshoots. z^p <=
+z0^p + (p/2) z0^(p-2) (z^2 - z0^2), and an opposite neuron is above its tangent: with that curvature the
+system is positive definite and a part of its step always helps.
 **Descent** of the margin from far points serves the points that no ray breaks.
 p = 1 has kinks, where these steps stall: see `convex`.
 """
@@ -30,8 +33,10 @@ REACH = 1.5  # of each ray, in units of its direction
 MOST_RAYS = 16  # towards this many of the heaviest opposite neurons
 RANDOM_RAYS = 2
 ROOT_STEPS = 14
-NEWTON_STEPS = 10
-LINEAR_STEPS = 40
+STEPS_LINEAR = ("half-space",) * 40
+STEPS_ABOVE = ("half-space", "newton", "newton") * 3 + ("half-space",)  # p >= 2
+STEPS_BELOW = ("majorised", "majorised", "newton") * 7  # p < 2
+LEAST_GAIN = 1e-9
 LARGEST_SOLVED = 64  # coordinates: beyond, Newton's linear systems cost more than they bring
 DESCENT_STEPS = 80
 DESCENT_STARTS = 12
@@ -140,24 +145,21 @@ def root(
 def shorten(
     side: Side, z: Float[Tensor, "n K"], delta: Float[Tensor, "n r"]
 ) -> Float[Tensor, "n r"]:
-    """Newton's and linearised steps from broken perturbations: broken ones, never longer (p = 1: linearised)."""
+    """The steps of the module from broken perturbations: broken ones, never longer (p = 1: half-spaces alone)."""
     solve = side.p > 1 and side.u.shape[1] <= LARGEST_SOLVED
     outer = (side.u.unsqueeze(2) * side.u.unsqueeze(1)).flatten(1) if solve else side.u
-    share = torch.ones_like(
-        delta[:, :1]
-    )  # of the way to the half-space: less where a whole step fails
-    for k in range(NEWTON_STEPS if solve else LINEAR_STEPS):
+    share = torch.ones_like(delta[:, :1])  # of the way there: less where a whole step fails
+    for kind in STEPS_ABOVE if solve and side.p >= 2 else STEPS_BELOW if solve else STEPS_LINEAR:
         at = z + delta @ side.u.T
-        if solve and k % 3 != 0:
-            candidate = newton_step(side, outer, at, delta)
+        if kind == "half-space":
+            aim = half_space_step(side, at, delta)
         else:
-            candidate = delta + share * (half_space_step(side, at, delta) - delta)
-        closer = back_to_boundary(side, z, delta, candidate)
-        gain = 1 - closer.norm(dim=1, keepdim=True) / delta.norm(dim=1, keepdim=True).clamp_min(
-            1e-300
-        )
-        if not solve:
-            share = torch.where(gain > 1e-7, (2 * share).clamp_max(1), share / 4)
+            aim = newton_step(side, outer, at, delta, majorise=kind == "majorised")
+        aim = aim if kind == "newton" else delta + share * (aim - delta)
+        closer = back_to_boundary(side, z, delta, aim)
+        if kind != "newton":
+            left = closer.norm(dim=1, keepdim=True) / delta.norm(dim=1, keepdim=True)
+            share = torch.where(left < 1 - LEAST_GAIN, (2 * share).clamp_max(1), share / 4)
         delta = closer
     return delta
 
@@ -176,15 +178,21 @@ def newton_step(
     outer: Float[Tensor, "K rr"],
     at: Float[Tensor, "n K"],
     delta: Float[Tensor, "n r"],
+    *,
+    majorise: bool,
 ) -> Float[Tensor, "n r"]:
-    """delta + d from [H g; g' 0] [d; lam] = -[delta; margin], H = I + lam0 Hess; `outer` holds u_j u_j'."""
+    """delta + d from [H g; g' 0] [d; lam] = -[delta; margin], H = I + lam0 Hess; `outer` holds u_j u_j'.
+
+    `majorise` puts the curvature of the majorant, m_i p z_i^(p-2) of own neurons alone, for the Hessian's.
+    """
     n, r = delta.shape
     g = side.gradient(at)
     square = g.square().sum(1).clamp_min(1e-300)
     lam = (-(delta * g).sum(1) / square).clamp_min(0)
     floor = 1e-9 * at.abs().amax(1, keepdim=True)
     on = torch.where(at > 0, at.clamp_min(floor), 0.0)
-    bend = torch.where(on > 0, side.m * side.p * (side.p - 1) * on ** (side.p - 2), 0.0)
+    factor = side.m.clamp_min(0) if majorise else side.m * (side.p - 1)
+    bend = torch.where(on > 0, factor * side.p * on ** (side.p - 2), 0.0)
     system = torch.zeros(n, r + 1, r + 1, dtype=at.dtype, device=at.device)
     hess = (lam.unsqueeze(1) * bend) @ outer
     system[:, :r, :r] = hess.unflatten(1, (r, r)) + torch.eye(r, dtype=at.dtype, device=at.device)

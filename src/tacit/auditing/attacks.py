@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Bool, Float, Int64, Shaped
 from torch import Tensor
 
 from tacit.attack.apgd import apgd
@@ -18,6 +18,9 @@ from tacit.attack.minimal import minimal
 from tacit.auditing.task import Task
 from tacit.measure.robustness import not_monotone, shortest_broken
 from tacit.nets import TwoLayerNet
+
+SAMPLE = 50  # points that are left by an attack with gradients, and tried by queries
+QUERIES = 100  # of each start there
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,14 @@ class Broken:
     stuck: Bool[Tensor, " n"]
     lucky: Bool[Tensor, " n"]
     unsteady: Bool[Tensor, " n"]
+
+
+@dataclass(frozen=True)
+class Second:
+    """Lengths at which queries alone broke points (inf: none found), and the share of those tried."""
+
+    upper: Float[Tensor, " n"]
+    share: float
 
 
 @dataclass(frozen=True)
@@ -98,6 +109,28 @@ def _apgd(task: Task, losses: list[Loss], x: Tensor, y: Tensor) -> Broken:
 def _black_box(task: Task, x: Tensor, y: Tensor) -> Broken:
     model, norm = task.subject.model, task.norm.order
     return read(task, black_box(model, x, y, task.radii, norm=norm, box=task.box, means=task.means))
+
+
+def second_look(
+    task: Task, x: Float[Tensor, "n ..."], y: Shaped[Tensor, " n"], left: Bool[Tensor, " n"]
+) -> Second:
+    """Queries on a few of the points that are left at the largest radius, evenly from all.
+
+    A search that sees no gradient and breaks what gradients did not is the mark of masked gradients (Athalye,
+    Carlini & Wagner 2018, Section 3.1).
+    """
+    upper = torch.full((len(x),), torch.inf, dtype=torch.float64)
+    at = left.nonzero().flatten()
+    if len(at) == 0:
+        return Second(upper, 0.0)
+    at = at[:: -(-len(at) // SAMPLE)]
+    subject = task.subject
+    few, labels = x[at].to(subject.device), y[at].to(subject.device)
+    options: dict[str, Any] = {"norm": task.norm.order, "box": task.box, "means": task.means}
+    run = black_box(subject.model, few, labels, task.radii[-1:], steps=QUERIES, **options)
+    sizes = task.norm.size(run.delta[0].flatten(1)).double().unsqueeze(0)
+    upper[at] = shortest_broken(run.broken, sizes, task.radii[-1:]).cpu()
+    return Second(upper, float(run.broken.double().mean()))
 
 
 def read(task: Task, run: Attacked) -> Broken:

@@ -5,7 +5,8 @@ Broken means margin <= 0, for the clean accuracy too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -15,15 +16,23 @@ from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 
 from tacit.attack.losses import margin
-from tacit.attack.norms import Norm, known_norm
-from tacit.auditing.attacks import Attack, attack_of, unbroken
+from tacit.attack.target import ModelError
+from tacit.auditing.attacks import Attack, attack_of, second_look, unbroken
 from tacit.auditing.averaging import averaging, means
 from tacit.auditing.certificates import Certificate, certificate_of, nothing_proved
-from tacit.auditing.choices import known_box, known_radii, natural_radii
+from tacit.auditing.choices import (
+    known_box,
+    known_count,
+    known_radii,
+    named_norm,
+    natural_radii,
+    within_reach,
+)
 from tacit.auditing.directions import universal_at
 from tacit.auditing.points import labels_for, read_points
 from tacit.auditing.record import AuditRecord
-from tacit.auditing.subject import Subject, load_model, subject_of
+from tacit.auditing.rounding import double_of, rounding
+from tacit.auditing.subject import Subject, importable_here, load_model, subject_of
 from tacit.auditing.task import Task
 from tacit.errors import CallError
 from tacit.lab.bench import Progress
@@ -33,17 +42,14 @@ from tacit.measure.robustness import consistent, robust_curve
 from tacit.measure.statistics import proportion
 
 BATCH = 1000
-# what rounding is worth as a length: a share of the radius, and of the size of the point
-RELATIVE = {torch.float64: 1e-6}
-RELATIVE_ELSE = 1e-3
-ROUNDINGS = 100
 
 
 @dataclass(frozen=True)
 class Seen:
     """What is kept of a batch: `right` and `changed` of all its points, the rest of those that are right.
 
-    `proved` and `reachable` are the certificate's ends, `reached` is the attack's, `slack` is for rounding.
+    `proved` and `reachable` are the certificate's ends, `reached` is the attack's. What rounding is worth is a
+    share `loose` of a length, and the length `fixed`.
     """
 
     right: Bool[Tensor, " n"]
@@ -51,7 +57,8 @@ class Seen:
     proved: Float[Tensor, " m"]
     reachable: Float[Tensor, " m"]
     reached: Float[Tensor, " m"]
-    slack: Float[Tensor, " m"]
+    loose: Float[Tensor, " m"]
+    fixed: Float[Tensor, " m"]
     flat: Bool[Tensor, " m"]
     stuck: Bool[Tensor, " m"]
     lucky: Bool[Tensor, " m"]
@@ -73,34 +80,44 @@ def audit(
     progress: Progress,
 ) -> AuditRecord:
     """See `tacit.audit`; `progress` is told of each batch."""
-    if batch < 1:
-        raise CallError(f"batch {batch}: at least 1 point at a time")
-    known = known_norm(norm)
+    known_count("batch", batch, "at least 1 point at a time")
+    known = named_norm(norm)
     given = None if radii is None else known_radii(radii)
-    chosen = choose_device(device)
+    chosen = choose_device(str(device))
     name = str(Path(model).name) if isinstance(model, str | Path) else type(model).__name__
-    points = read_points(data, subclass=subclass, limit=limit)
-    model = load_model(str(model)) if isinstance(model, str | Path) else model
-    home = _home(model)
-    try:
-        subject = subject_of(model, points.x, chosen, gradient=not black_box)
-        x = points.x.to(subject.dtype).reshape(len(points.x), *subject.shape)
-        limits = known_box(box, x)
-        y = labels_for(points.y, subject.outputs)
-        y = y.to(subject.dtype) if subject.outputs == 1 else y
-        used = given or natural_radii(x.flatten(1), y, known)
-        task = Task(
-            subject, tuple(r for r in used if r > 0), known, limits, _class_means(x, y, subject)
-        )
-        certificate = certificate_of(task, x[:1].to(subject.device), y[:1].to(subject.device))
-        attack = attack_of(task, queries_only=black_box)
-        seen = _watched(task, certificate, attack, x, y, batch, progress)
-        universal = () if black_box else universal_at(task, x, y, batch, progress)
-        features = averaging(subject, x, y, points.subclass, batch)
-    finally:
-        if home is not None:
-            model.to(home)
-    lower, upper = _intervals(seen)
+    # the model may import what lies beside it as late as in its forward
+    with importable_here(), torch.inference_mode(False):
+        points = read_points(data, subclass=subclass, limit=limit)
+        model = load_model(str(model)) if isinstance(model, str | Path) else model
+        home = _home(model)
+        try:
+            subject = subject_of(model, points.x, chosen, gradient=not black_box)
+            x = points.x.to(subject.dtype).reshape(len(points.x), *subject.shape)
+            limits = known_box(box, x)
+            y = labels_for(points.y, subject.outputs)
+            y = y.to(subject.dtype) if subject.outputs == 1 else y
+            used = given or natural_radii(x.flatten(1), y, known)
+            within_reach(used, subject.dtype)
+            task = Task(
+                subject, tuple(r for r in used if r > 0), known, limits, _class_means(x, y, subject)
+            )
+            certificate = certificate_of(task, x[:1].to(subject.device), y[:1].to(subject.device))
+            attack = attack_of(task, queries_only=black_box)
+            seen = _watched(task, certificate, attack, x, y, batch, progress)
+            with _perturbed():
+                left = _left(task, seen) & (not black_box)
+                asked = second_look(task, x, y, left)
+                universal, pushed = universal_at(
+                    task, x, y, batch, progress, gradients=not black_box
+                )
+            features = averaging(subject, x, y, points.subclass, batch)
+        finally:
+            if home is not None:
+                model.to(home)
+    lower, upper = _intervals(seen, torch.minimum(asked.upper, pushed))
+    shares = _shares(task, seen, lower, upper)
+    beaten = _beaten(task, seen, pushed)
+    shares |= {"universal-beats-attack": beaten, "queries-beat-gradients": asked.share}
     return AuditRecord(
         model=name,
         n=len(x),
@@ -108,7 +125,7 @@ def audit(
         box=limits,
         clean=proportion(int(seen.right.sum()), len(x)),
         curve=robust_curve(lower, upper, used),
-        flags=raised_flags(_shares(seen, lower, queries_only=black_box)),
+        flags=raised_flags(shares | {"queries-only": float(black_box)}),
         universal=universal,
         averaging=features,
         certificate=certificate.name,
@@ -118,35 +135,76 @@ def audit(
     )
 
 
-def _intervals(seen: Seen) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
-    """Each point's radius from below and above; 0 where the point is not right."""
+@contextmanager
+def _perturbed() -> Iterator[None]:
+    """What a model fails at here, it fails at beside the points: at the points themselves it has passed."""
+    try:
+        yield
+    except ModelError as error:
+        raise CallError(
+            f"{error} (at a perturbed point: where the model takes inputs of some range only, give that range as "
+            "the box, --box LO,HI)"
+        ) from error
 
-    def spread(values: Float[Tensor, " m"], elsewhere: float = 0.0) -> Float[Tensor, " n"]:
-        whole = torch.full((len(seen.right),), elsewhere, dtype=torch.float64)
-        whole[seen.right] = values
-        return whole
 
+def _spread(seen: Seen, values: Float[Tensor, " m"]) -> Float[Tensor, " n"]:
+    """Numbers of the points that are right as numbers of all points, 0 elsewhere."""
+    whole = torch.zeros(len(seen.right), dtype=torch.float64)
+    whole[seen.right] = values
+    return whole
+
+
+def _left(task: Task, seen: Seen) -> Bool[Tensor, " n"]:
+    """Points that the attack has not broken at the largest radius, and that are not proved to be robust there."""
+    most = max(task.radii, default=torch.inf)  # without a radius > 0 nothing is attacked
+    known = torch.minimum(seen.reached, seen.reachable)
+    return _spread(seen, ((known > most) & (seen.proved <= most)).double()) > 0
+
+
+def _intervals(
+    seen: Seen, others: Float[Tensor, " n"]
+) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
+    """Each point's radius from below and above; 0 where the point is not right.
+
+    `others` are lengths of perturbations that broke points and that are not the attack's.
+    """
     # over all points, so that a contradiction names them by their own numbers
-    reached = spread(seen.reached)
-    lower = consistent(spread(seen.proved), reached, spread(seen.slack))
-    reachable = spread(seen.reachable)
+    reached = torch.minimum(_spread(seen, seen.reached), others)
+    # where the rounding is beyond all bounds nothing contradicts
+    slack = (_spread(seen, seen.loose) * reached).nan_to_num(nan=torch.inf, posinf=torch.inf)
+    lower = consistent(_spread(seen, seen.proved), reached, slack + _spread(seen, seen.fixed))
+    reachable = _spread(seen, seen.reachable)
     return torch.minimum(lower, reachable), torch.minimum(reached, reachable)
 
 
-def _shares(seen: Seen, lower: Float[Tensor, " n"], *, queries_only: bool) -> dict[str, float]:
-    """The number of each kind of flag, in the order of `tacit.measure.flags.KINDS`."""
+def _beaten(task: Task, seen: Seen, pushed: Float[Tensor, " n"]) -> float:
+    """The share of the right points that a universal perturbation broke at a radius where the attack had not."""
+    attacked = torch.minimum(seen.reached, seen.reachable)
+    return _share(_between(task, pushed[seen.right], attacked))
 
-    def share(flags: Bool[Tensor, " k"]) -> float:
-        return float(flags.double().mean()) if len(flags) else 0.0
 
+def _between(task: Task, low: Float[Tensor, " m"], high: Float[Tensor, " m"]) -> Bool[Tensor, " m"]:
+    """Where a radius lies in [low, high)."""
+    radii = torch.tensor(task.radii, dtype=torch.float64).unsqueeze(1)
+    return ((low <= radii) & (radii < high)).any(0)
+
+
+def _share(flags: Bool[Tensor, " k"]) -> float:
+    return float(flags.double().mean()) if len(flags) else 0.0
+
+
+def _shares(
+    task: Task, seen: Seen, lower: Float[Tensor, " n"], upper: Float[Tensor, " n"]
+) -> dict[str, float]:
+    """The number of each kind of flag that the batches tell of."""
+    undecided = _between(task, lower[seen.right], upper[seen.right])
     return {
-        "gradient-vanishes": share(seen.flat),
-        "loss-not-increasing": share(seen.stuck),
-        "random-beats-gradient": share(seen.lucky),
-        "not-monotone": share(seen.unsteady),
-        "output-random": share(seen.changed),
-        "queries-only": float(queries_only),
-        "no-certificate": share(lower[seen.right] == 0),
+        "gradient-vanishes": _share(seen.flat & undecided),
+        "loss-not-increasing": _share(seen.stuck & undecided),
+        "random-beats-gradient": _share(seen.lucky),
+        "not-monotone": _share(seen.unsteady),
+        "output-random": _share(seen.changed),
+        "no-certificate": _share(lower[seen.right] == 0),
     }
 
 
@@ -160,53 +218,65 @@ def _watched(
     progress: Progress,
 ) -> Seen:
     """Every batch on the device, its numbers kept on the host."""
+    subject = task.subject
     parts = list(zip(x.split(batch), y.split(batch), strict=True))
+    # all points first: what is wrong with the scores is known before any attack
+    scores = [subject.scores(few.to(subject.device)) for few, _ in parts]
+    _check_signs(subject, torch.cat(scores).cpu(), y)
+    proves = not certificate.name.startswith("none")
+    exact = double_of(subject) if proves else None
     seen = []
     with progress.track("points", len(parts)) as advance:
-        for few, labels in parts:
-            here = few.to(task.subject.device), labels.to(task.subject.device)
-            seen.append(_one_batch(task, certificate, attack, *here))
+        for (few, labels), first in zip(parts, scores, strict=True):
+            here = few.to(subject.device), labels.to(subject.device), first
+            seen.append(_one_batch(task, certificate, attack, exact, *here))
             advance()
     return Seen(*(torch.cat([getattr(part, one.name) for part in seen]) for one in fields(Seen)))
+
+
+def _check_signs(subject: Subject, scores: Float[Tensor, "n ..."], y: Shaped[Tensor, " n"]) -> None:
+    """One output that changes and is never negative is no score of which the sign is the class."""
+    low, high = scores.min(), scores.max()
+    if subject.outputs == 1 and len(y.unique()) == 2 and bool(0 <= low < high):
+        raise CallError(
+            "the model's one output is never negative on these points, though both classes are there: it looks "
+            "like a probability or a label; drop the sigmoid, or subtract 0.5, so that the sign is the class"
+        )
 
 
 def _one_batch(
     task: Task,
     certificate: Certificate,
     attack: Attack,
+    exact: Subject | None,
     x: Float[Tensor, "n ..."],
     y: Shaped[Tensor, " n"],
+    scores: Float[Tensor, "n ..."],
 ) -> Seen:
     """Certificate and attack of the points that are right."""
-    subject = task.subject
-    scores, again = subject.scores(x), subject.scores(x)
+    again = task.subject.scores(x)
     changed = ~torch.isclose(scores, again, rtol=1e-4, atol=1e-6).reshape(len(x), -1).all(1)
-    right = margin(scores, y) > 0
+    margins = margin(scores, y)
+    right = margins > 0
     x, y = x[right], y[right]
     some = len(x) > 0
     proved, reachable = certificate.ends(x, y) if some else nothing_proved(x, y)
-    broken = attack.breaks(x, y) if some else unbroken(0)
+    with _perturbed():
+        broken = attack.breaks(x, y) if some else unbroken(0)
+    loose, fixed = rounding(task.norm, exact, x, y, margins[right])
     return Seen(
         right.cpu(),
         changed.cpu(),
         proved.cpu(),
         reachable.cpu(),
         broken.upper,
-        _rounding(task.norm, x, broken.upper),
+        loose,
+        fixed,
         broken.flat,
         broken.stuck,
         broken.lucky,
         broken.unsteady,
     )
-
-
-def _rounding(
-    norm: Norm, x: Float[Tensor, "n ..."], upper: Float[Tensor, " n"]
-) -> Float[Tensor, " n"]:
-    """The length that the rounding of the model's type is worth."""
-    size = norm.size(x.flatten(1)).double().cpu()
-    share = RELATIVE.get(x.dtype, RELATIVE_ELSE)
-    return share * upper + ROUNDINGS * torch.finfo(x.dtype).eps * size
 
 
 def _class_means(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
 from tacit.attack.universal import broken_by, learned_universal
@@ -22,50 +22,63 @@ def universal_at(
     y: Shaped[Tensor, " n"],
     batch: int,
     progress: Progress,
-) -> tuple[UniversalAt, ...]:
-    """At each radius > 0: x - y delta where there are two classes, and x + delta.
+    *,
+    gradients: bool,
+) -> tuple[tuple[UniversalAt, ...], Float[Tensor, " n"]]:
+    """At each radius > 0: x - y delta where there are two classes, and x + delta; none without gradients.
 
     What a smaller radius found lies in the larger ball too, and is kept where nothing better was found there.
+    Also the length of the shortest of these that breaks each point, inf where none does.
     """
     forms = (True, False) if task.subject.outputs <= 2 else (False,)
-    wanted = [(radius, signed) for radius in task.radii for signed in forms]
+    wanted = [(radius, signed) for radius in task.radii for signed in forms if gradients]
     found: list[UniversalAt] = []
     best: dict[bool, UniversalAt] = {}
+    shortest = torch.full((len(x),), torch.inf, dtype=torch.float64)
     with progress.track("universal directions", len(wanted)) as advance:
         for radius, signed in wanted:
-            learned = _learned(task, x, y, radius, signed, batch)
+            delta = _learned(task, x, y, radius, signed)
+            broken = _judged(task, x, y, delta, signed, batch)
+            # rounding must not make the perturbation longer than its radius
+            size = min(radius, float(task.norm.size(delta.reshape(1, -1))))
+            shortest = torch.where(broken, shortest.clamp_max(size), shortest)
+            learned = UniversalAt(radius, signed, float(broken.double().mean()), delta.cpu())
             if signed in best and best[signed].broken > learned.broken:
                 learned = replace(best[signed], radius=radius)
             best[signed] = learned
             found.append(learned)
             advance()
-    return tuple(found)
+    return tuple(found), shortest
 
 
 def _learned(
-    task: Task,
-    x: Float[Tensor, "n ..."],
-    y: Shaped[Tensor, " n"],
-    radius: float,
-    signed: bool,
-    batch: int,
-) -> UniversalAt:
-    """The direction learned on some points, and the share of all points that it breaks."""
+    task: Task, x: Float[Tensor, "n ..."], y: Shaped[Tensor, " n"], radius: float, signed: bool
+) -> Float[Tensor, "*shape"]:
+    """The direction learned on some points."""
     subject = task.subject
     step = -(-len(x) // LEARN)
     few, labels = x[::step].to(subject.device), y[::step].to(subject.device)
-    delta = learned_universal(
+    return learned_universal(
         subject.model, few, labels, radius, norm=task.norm.order, box=task.box, signed=signed
     )
-    broken = [
-        broken_by(
-            subject.model,
-            part.to(subject.device),
-            own.to(subject.device),
-            delta,
-            signed=signed,
-            box=task.box,
-        ).cpu()
-        for part, own in zip(x.split(batch), y.split(batch), strict=True)
-    ]
-    return UniversalAt(radius, signed, float(torch.cat(broken).double().mean()), delta.cpu())
+
+
+def _judged(
+    task: Task,
+    x: Float[Tensor, "n ..."],
+    y: Shaped[Tensor, " n"],
+    delta: Float[Tensor, "*shape"],
+    signed: bool,
+    batch: int,
+) -> Bool[Tensor, " n"]:
+    """Which of all points it breaks."""
+    model, device = task.subject.model, task.subject.device
+    parts = zip(x.split(batch), y.split(batch), strict=True)
+    return torch.cat(
+        [
+            broken_by(
+                model, part.to(device), own.to(device), delta, signed=signed, box=task.box
+            ).cpu()
+            for part, own in parts
+        ]
+    )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import zipfile
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +19,15 @@ import torch
 from jaxtyping import Float, Int64, Shaped
 from torch import Tensor
 
+from tacit.auditing.choices import known_count
 from tacit.errors import CallError
 
 SEED = 0  # of the choice that `limit` makes
+# broken zips, unknown compression, encryption (RuntimeError), headers that lie about sizes
+UNREADABLE = (
+    *(OSError, EOFError, ValueError, RuntimeError, MemoryError, SyntaxError, KeyError),
+    *(zipfile.BadZipFile, zlib.error),
+)
 
 
 @dataclass(frozen=True)
@@ -32,14 +39,18 @@ class Points:
     subclass: Int64[Tensor, " n"] | None = None
 
 
-def read_points(data: Any, *, subclass: str | None = None, limit: int | None = None) -> Points:
+def read_points(data: Any, *, subclass: Any = None, limit: Any = None) -> Points:
     """Points from a path to .npz, a mapping, a tuple (x, y[, subclass]), or an iterable of such tuples.
 
     Files and mappings have the keys x and y, and `subclass` names the key of the subclasses. Of more than `limit`
     points a random choice is taken (the same in every call); a stream is read until it has given that many.
     """
-    if limit is not None and limit < 1:
-        raise CallError(f"limit {limit}: audit at least 1 point")
+    if limit is not None:
+        limit = known_count("limit", limit, "audit at least 1 point")
+    if subclass is not None and not isinstance(subclass, str):
+        raise CallError(
+            f"subclass is {type(subclass).__name__}: it names a key; give labels as (x, y, subclass)"
+        )
     arrays = _arrays(data, subclass, limit)
     x, y = _known_x(arrays["x"]), _known_y(arrays["y"])
     if len(x) != len(y):
@@ -65,10 +76,10 @@ def read_points(data: Any, *, subclass: str | None = None, limit: int | None = N
 def _arrays(data: Any, subclass: str | None, limit: int | None) -> dict[str, np.ndarray]:
     """The arrays x, y and perhaps subclass, wherever they come from."""
     if isinstance(data, str | Path):
-        return _of_mapping(_read_npz(Path(data)), subclass, str(data))
+        return _read_npz(Path(data), subclass)
     if isinstance(data, Mapping):
         return _of_mapping(data, subclass, "data")
-    if isinstance(data, tuple) and all(isinstance(part, np.ndarray | Tensor) for part in data):
+    if isinstance(data, tuple) and all(map(_is_array, data)):
         return _of_tuple(data, subclass)
     if isinstance(data, Iterable) and not isinstance(data, np.ndarray | Tensor):
         return _of_batches(data, subclass, limit)
@@ -77,28 +88,34 @@ def _arrays(data: Any, subclass: str | None, limit: int | None) -> dict[str, np.
     )
 
 
-def _read_npz(path: Path) -> dict[str, np.ndarray]:
-    """All arrays of the file; objects would be unpickled, and are refused."""
+def _is_array(part: Any) -> bool:
+    """An array, a tensor, or (nested) lists of numbers; a list of arrays is a batch."""
+    if isinstance(part, list):
+        return len(part) == 0 or not isinstance(part[0], np.ndarray | Tensor)
+    return isinstance(part, np.ndarray | Tensor)
+
+
+def _read_npz(path: Path, subclass: str | None) -> dict[str, np.ndarray]:
+    """The arrays of the file that are asked for; objects would be unpickled, and are refused."""
     if not path.is_file():
         raise CallError(f"there is no file {path}: DATA is an .npz file with arrays x and y")
     try:
         with path.open("rb") as stream:
-            if (
-                stream.read(2) != b"PK"
-            ):  # an .npz file is a zip; numpy takes anything else for a pickle
+            # an .npz file is a zip (of nothing, in the second case); numpy takes anything else for a pickle
+            if stream.read(4) not in (b"PK\x03\x04", b"PK\x05\x06"):
                 raise CallError(f"{path} is no .npz file: write numpy.savez(path, x=x, y=y)")
             stream.seek(0)
-            file = np.load(stream, allow_pickle=False)
-            return {name: file[name] for name in file.files}
+            return _of_mapping(np.load(stream, allow_pickle=False), subclass, str(path))
     except CallError:
         raise
-    except (OSError, EOFError, ValueError, zipfile.BadZipFile) as error:
+    except UNREADABLE as error:
         if "allow_pickle" in str(error):
             raise CallError(
                 f"{path} holds pickled objects, and is not opened: unpickling can run any code; write numbers, "
                 "with numpy.savez(path, x=x.astype('float32'), y=y)"
             ) from None
-        raise CallError(f"{path} is no readable .npz file: {error}") from None
+        told = (str(error) or type(error).__name__).splitlines()[0]
+        raise CallError(f"{path} is no readable .npz file: {told}") from None
 
 
 def _of_mapping(given: Mapping[str, Any], subclass: str | None, name: str) -> dict[str, np.ndarray]:
@@ -131,6 +148,15 @@ def _of_batches(
         if not isinstance(batch, tuple | list) or len(batch) not in (2, 3):
             raise CallError("each batch must be (x, y) or (x, y, subclass)")
         read.append(_of_tuple(tuple(batch), subclass))
+        if read[-1].keys() != read[0].keys():
+            raise CallError(
+                "subclass labels come with some batches only: give them with all, or none"
+            )
+        for name, array in read[-1].items():
+            if array.shape[1:] != read[0][name].shape[1:] or array.ndim == 0:
+                raise CallError(
+                    f"batches differ: {name} of one has shape {read[0][name].shape}, of another {array.shape}"
+                )
         count += len(read[-1]["x"])
         if limit is not None and count >= limit:
             break
@@ -141,7 +167,14 @@ def _of_batches(
 
 
 def _numpy(array: Any) -> np.ndarray:
-    return array.detach().cpu().numpy() if isinstance(array, Tensor) else np.asarray(array)
+    """The numbers as numpy has them; bfloat16, which it has not, as float32."""
+    if isinstance(array, Tensor):
+        array = array.detach().cpu()
+        return np.asarray((array.float() if array.dtype == torch.bfloat16 else array).numpy())
+    try:
+        return np.asarray(array)
+    except ValueError as error:  # lists of different lengths
+        raise CallError(f"data holds no array: {str(error).splitlines()[0]}") from None
 
 
 def _known_x(x: np.ndarray) -> np.ndarray:
@@ -154,6 +187,10 @@ def _known_x(x: np.ndarray) -> np.ndarray:
         )
     if x.dtype.kind != "f":
         raise CallError(f"x holds {x.dtype}: numbers of a floating type are needed")
+    if math.prod(x.shape[1:]) == 0:
+        raise CallError(f"x has shape {x.shape}: a point needs at least one coordinate")
+    # torch knows the byte order of the machine only, and nothing wider than float64
+    x = x.astype(np.float64 if x.dtype.itemsize > 8 else x.dtype.newbyteorder("="), copy=False)
     bad = np.flatnonzero(~np.isfinite(x).reshape(len(x), math.prod(x.shape[1:])).all(1))
     if len(bad):
         raise CallError(
@@ -166,9 +203,19 @@ def _known_y(y: np.ndarray) -> np.ndarray:
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if y.ndim != 1:
-        raise CallError(f"y has shape {y.shape}: one label a point is needed, (n,)")
-    if y.dtype.kind not in "buif" or not np.array_equal(y, np.round(y)):
-        raise CallError("y: labels are whole numbers, 0..C-1 or -1 and +1")
+        remedy = "; of one-hot rows take y.argmax(1)" if y.ndim == 2 else ""
+        raise CallError(f"y has shape {y.shape}: one label a point is needed, (n,){remedy}")
+    if y.dtype.kind not in "buif":
+        raise CallError(
+            f"y holds {y.dtype}: labels are whole numbers, 0..C-1 or -1 and +1; number the classes, with "
+            "numpy.unique(y, return_inverse=True)[1]"
+        )
+    bad = np.flatnonzero(~(np.isfinite(y) & (y == np.round(y)) & (np.abs(y * 1.0) < 2**53)))
+    if len(bad):
+        raise CallError(
+            f"y holds {y[bad[0]]} at point {bad[0]}: labels are whole numbers, 0..C-1 or -1 and +1; drop such "
+            "points or number the classes"
+        )
     return y.astype(np.int64)
 
 
@@ -184,13 +231,21 @@ def labels_for(y: Shaped[Tensor, " n"], outputs: int) -> Shaped[Tensor, " n"]:
         if set(found) <= {0, 1}:
             return 2.0 * y.double() - 1
         raise CallError(
-            f"y holds the labels {_some(found)}: a model of one output takes -1/+1 or 0/1"
+            f"y holds the labels {_some(found)}: a model of one output takes -1/+1 or 0/1; relabel y, for "
+            f"instance as y == {found[-1]}, or give a model with an output for each class"
         )
     if found[0] < 0 or found[-1] >= outputs:
         raise CallError(
             f"y holds the labels {_some(found)}: the model has {outputs} outputs, so labels are 0..{outputs - 1}"
+            f"; {found[0] if found[0] < 0 else found[-1]} is none of them: relabel y{_shift(found, outputs)}"
         )
     return y
+
+
+def _shift(found: list[int], outputs: int) -> str:
+    """The remedy where labels begin elsewhere than at 0."""
+    fits = found[-1] - found[0] < outputs
+    return f", for instance as y - {found[0]}" if fits and found[0] > 0 else ""
 
 
 def _some(labels: list[int]) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib
 import re
 import sys
+import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -16,13 +17,15 @@ from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from tacit.attack.losses import margin
-from tacit.attack.target import loss_and_gradient, target_of
+from tacit.attack.target import ModelError, failure, loss_and_gradient, one_line, target_of
 from tacit.certify.radius import Classifier
-from tacit.errors import CallError, RunError
+from tacit.errors import CallError, RunError, TacitError
 from tacit.nets import MultiClassNet, TwoLayerNet, load_net
 
 OURS = get_args(Classifier)
 SPEC = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+SCRIPT = re.compile(r"(?P<path>.*?(?P<module>[^/\\]+))\.py(:(?P<name>.+))?")
+FEW = 8  # points that a model is tried on
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class Subject:
         scores = target_of(self.model, self.shape).scores(x.flatten(1))
         if not torch.isfinite(scores).all():
             bad = (~torch.isfinite(scores)).reshape(len(x), -1).any(1).nonzero().flatten()
-            raise CallError(
+            raise ModelError(
                 f"the model's output holds NaN or inf, first at point {int(bad[0])} of its batch: "
                 "no margin can be read off it"
             )
@@ -57,7 +60,21 @@ def load_model(text: str) -> Any:
     What stands there may be a torch module, one of tacit's nets, or a function or class that makes one.
     """
     path = Path(text)
+    if (script := SCRIPT.fullmatch(text)) is not None:
+        name = script["name"] or "NAME"
+        here = (
+            ""
+            if script["path"] in (script["module"], f"./{script['module']}")
+            else " in its folder"
+        )
+        raise CallError(
+            f"{text} is Python code: write {script['module']}:{name}{here}, where {name} makes the model"
+        )
+    if path.is_dir():
+        raise CallError(f"{text} is a directory: MODEL is a .safetensors file or module:callable")
     if path.is_file():
+        if _holds_arrays(path):
+            raise CallError(f"{text} is data (.npz): MODEL comes first, then DATA")
         try:
             return load_net(path)
         except RunError as error:
@@ -69,7 +86,7 @@ def load_model(text: str) -> Any:
         )
     module, _, name = text.partition(":")
     # what the user's code prints must not get into a JSON document
-    with _importable_here(), redirect_stdout(sys.stderr):
+    with importable_here(), redirect_stdout(sys.stderr):
         found = _told(lambda: importlib.import_module(module), f"importing {module}")
         for part in name.split("."):
             if not hasattr(found, part):
@@ -106,25 +123,58 @@ def subject_of(model: Any, x: Float[Tensor, "n ..."], device: str, *, gradient: 
             f"the model is {type(model).__name__}: give a torch module or one of tacit's nets"
         )
     dtype = _dtype(model, x.dtype)
+    if dtype.itemsize < 4:
+        raise CallError(
+            f"the model computes in {dtype}, too coarse for margins and lengths: call model.float() first, which "
+            "keeps its weights"
+        )
     if isinstance(model, OURS) and not isinstance(model, (TwoLayerNet, MultiClassNet)):
         device = "cpu"  # the closed-form rules live there
-    few = x[:2].to(device, dtype)
+    most = float(x.abs().max())
+    if most > torch.finfo(dtype).max:
+        raise CallError(
+            f"x reaches {most:.3g}, beyond {dtype}, the model's type: scale x, or call model.double()"
+        )
+    few = x[:FEW].to(device, dtype)
     if isinstance(model, OURS):
         few = few.flatten(1)
     subject = Subject(moved(model, device), tuple(few.shape[1:]), 1, dtype, device)
     try:
         scores = subject.scores(few)
+        if _mixes(subject, few, scores):
+            raise CallError(
+                "the model mixes the points of a batch: its output at a point changes with the points next to it "
+                "(a mean over dimension 0?), so no point has a radius of its own; let it treat each row alone"
+            )
         subject = replace(subject, outputs=1 if scores.dim() == 1 else scores.shape[1])
         if gradient:
             subject.gradient(few, torch.ones(len(few), dtype=torch.long, device=device))
-    except CallError:
+    except TacitError:
         raise
-    except Exception as error:  # the user's code may raise anything
-        first = str(error).strip().splitlines()[0] if str(error).strip() else ""
-        raise CallError(
-            f"the model does not take points of shape {subject.shape}: {type(error).__name__}: {first}"
-        ) from error
+    except Exception as error:  # of tacit's own nets: others are caught where they are called
+        raise failure(error, subject.shape) from error
     return subject
+
+
+def _mixes(subject: Subject, few: Float[Tensor, "n ..."], scores: Float[Tensor, "n ..."]) -> bool:
+    """Whether the first point's scores change when the points next to it do; not asked of a random model.
+
+    Both batches have one size, so that the first row is rounded alike in both.
+    """
+    other = subject.scores(few[:1].expand_as(few))
+    near = 1e-5 * scores.abs().max()
+    again = subject.scores(few)
+    return bool((scores - again).abs().max() <= near < (scores[0] - other[0]).abs().max())
+
+
+def _holds_arrays(path: Path) -> bool:
+    """Whether the file is a zip of .npy arrays; only the names are read."""
+    try:
+        with zipfile.ZipFile(path) as file:
+            names = file.namelist()
+    except (OSError, zipfile.BadZipFile):
+        return False
+    return bool(names) and all(name.endswith(".npy") for name in names)
 
 
 def _ensemble(net: TwoLayerNet | MultiClassNet) -> bool:
@@ -142,7 +192,9 @@ def _dtype(model: Any, given: torch.dtype) -> torch.dtype:
     for tensor in tensors:
         if isinstance(tensor, Tensor) and tensor.is_floating_point():
             return tensor.dtype
-    return torch.float64 if isinstance(model, OURS) else given
+    if isinstance(model, OURS):
+        return torch.float64
+    return given if given.itemsize >= 4 else torch.float32
 
 
 def moved(model: Any, device: str) -> Any:
@@ -160,14 +212,15 @@ def moved(model: Any, device: str) -> Any:
 
 
 @contextmanager
-def _importable_here() -> Iterator[None]:
+def importable_here() -> Iterator[None]:
     """The current directory is on the path, as with `python -m`."""
     here = str(Path.cwd())
     sys.path.insert(0, here)
     try:
         yield
     finally:
-        sys.path.remove(here)
+        with suppress(ValueError):  # the user's code may have changed the path
+            sys.path.remove(here)
 
 
 def _told(do: Callable[[], Any], doing: str) -> Any:
@@ -175,4 +228,4 @@ def _told(do: Callable[[], Any], doing: str) -> Any:
     try:
         return do()
     except (Exception, SystemExit) as error:
-        raise CallError(f"{doing} failed: {type(error).__name__}: {error}") from error
+        raise CallError(f"{doing} failed: {one_line(error)}") from error

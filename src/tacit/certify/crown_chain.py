@@ -127,9 +127,11 @@ def is_affine(module: nn.Module) -> bool:
 
 def is_plain(module: nn.Module, kind: type[nn.Module]) -> bool:
     """Whether the module computes what `kind` computes: no forward of its own, no hooks."""
+    if not isinstance(module, kind):  # a traced module has no forward to compare
+        return False
     hooks = bool(module._forward_hooks or module._forward_pre_hooks)
     own = "forward" in vars(module) or type(module).forward is not kind.forward
-    return isinstance(module, kind) and not own and not hooks
+    return not own and not hooks
 
 
 def sequential_of(net: TwoLayerNet) -> nn.Sequential:

@@ -70,7 +70,8 @@ def status(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         answer = INTERRUPTED
     if answer == INTERRUPTED:
-        complain("interrupted: the same command resumes")
+        # an audit keeps nothing to resume from
+        complain("interrupted" if asked[0] == "audit" else "interrupted: the same command resumes")
     return answer if isinstance(answer, int) else 0
 
 

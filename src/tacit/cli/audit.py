@@ -83,6 +83,9 @@ def print_audit(record: AuditRecord) -> None:
         Text.assemble((record.model, "bold cyan"), f"  {count} points, l{record.norm}{where}")
     )
     console.print(Text(f"clean accuracy {_share(record.clean)}\n"))
+    if record.clean.value == 0:
+        told = "no point is right, so nothing was attacked: do the labels and the model belong together?\n"
+        console.print(Text(told, "yellow"))
     _print_curve(console, record)
     _print_flags(console, record)
     _print_universal(console, record)
@@ -94,8 +97,10 @@ def _print_curve(console: Console, record: AuditRecord) -> None:
     table = Table(box=boxes.SIMPLE_HEAD, pad_edge=False)
     for name in ("radius", "certified", "attacked"):
         table.add_column(name, justify="right")
+    unproved = record.certificate.startswith("none: ")
     for at in record.curve:
-        table.add_row(f"{at.radius:g}", _share(at.certified), _share(at.attacked))
+        certified = "–" if unproved and at.radius > 0 else _share(at.certified)
+        table.add_row(f"{at.radius:g}", certified, _share(at.attacked))
     console.print(table)
     told = (
         f"certificate: {record.certificate}\nattack: {record.attack}\n"

@@ -32,12 +32,14 @@ class Flag:
 
 KINDS: dict[str, Kind] = {
     "gradient-vanishes": Kind(
-        "the gradient of the margin is zero at more than 10% of the points that are right",
+        "the gradient of the margin is zero at more than 10% of the points that are right, where a radius "
+        "is open",
         "gradient attacks see nothing there; attacked accuracy may be too high",
         0.1,
     ),
     "loss-not-increasing": Kind(
-        "the margin was not lowered even at the largest radius at more than 10% of the points that are right",
+        "the margin was not lowered at the largest radius at more than 10% of the points that are right, where a "
+        "radius is open",
         "the attack is stuck (saturated or masked gradients); attacked accuracy may be too high",
         0.1,
     ),
@@ -55,6 +57,14 @@ KINDS: dict[str, Kind] = {
         "two calls on the same points differ at more than 0% of them",
         "the model is random; radii of single outputs mean little, an expected output should be audited",
     ),
+    "universal-beats-attack": Kind(
+        "one perturbation for all broke more than 0% of the points that are right where the attack had not",
+        "the attack is weak there; what broke counts, and attacked accuracy may still be too high",
+    ),
+    "queries-beat-gradients": Kind(
+        "queries alone broke more than 0% of the points (at most 50) that gradients left at the largest radius",
+        "the gradients are masked; only those tried count as broken, so attacked accuracy is too high",
+    ),
     "queries-only": Kind(
         "more than 0% of the points were attacked without gradients",
         "an attack by queries is weaker; attacked accuracy is probably too high",
@@ -67,9 +77,9 @@ KINDS: dict[str, Kind] = {
 
 
 def raised_flags(values: Mapping[str, float]) -> tuple[Flag, ...]:
-    """The flags whose number, a share of points, is above the limit of its kind."""
+    """The flags whose number, a share of points, is above the limit of its kind, in the order of `KINDS`."""
     return tuple(
-        Flag(name, f"{KINDS[name].when}: {value:.1%}", KINDS[name].means, value)
-        for name, value in values.items()
-        if value > KINDS[name].limit
+        Flag(name, f"{kind.when}: {values[name]:.1%}", kind.means, values[name])
+        for name, kind in KINDS.items()
+        if values.get(name, 0.0) > kind.limit
     )

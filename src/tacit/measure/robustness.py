@@ -80,7 +80,8 @@ def consistent(
         raise RunError(
             f"certified-above-attacked: points {named} ({len(wrong)} of {len(lower)}) are certified beyond a "
             f"perturbation that breaks them; point {first} up to {float(lower[first]):.6g}, and it is broken at "
-            f"{float(upper[first]):.6g}: a bug in tacit, or a model whose output changes from call to call; "
-            "use no number of this audit, and please report it"
+            f"{float(upper[first]):.6g}: a model whose output changes from call to call, or whose rounding "
+            "decides (call model.double() and audit again), or a bug in tacit; use no number of this audit, and "
+            "please report it if float64 contradicts itself too"
         )
     return torch.minimum(lower, upper)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
@@ -33,6 +34,12 @@ def rebuilt(
 ) -> TwoLayerNet | MultiClassNet:
     """The net of that kind, with its tensors."""
     kind = meta.get("kind")
+    if kind is None:
+        raise RunError(
+            f"{path} holds weights without a net (its metadata has kind None): give module:callable, for "
+            "instance def make(): net = ...; net.load_state_dict(safetensors.torch.load_file(...)); "
+            "return net.eval()"
+        )
     if kind not in NEEDED:
         raise RunError(
             f"{path} holds a net of kind {kind!r}; tacit knows {' and '.join(map(repr, NEEDED))} "
@@ -41,14 +48,44 @@ def rebuilt(
     missing = [name for name in NEEDED[kind] if name not in tensors]
     if missing:
         raise RunError(f"{path} holds a {kind} net without its tensor {missing[0]!r}")
+    check_tensors(path, kind, tensors)
     if kind == "multi_class":
         return MultiClassNet(tensors["w"], tensors["labels"])
     try:
         p = float(meta.get("p", "1"))
     except ValueError:
         raise RunError(f"{path}: metadata p={meta['p']!r} is not a number") from None
+    if not 1 <= p < math.inf:
+        raise RunError(f"{path}: metadata p={meta['p']!r} is not a finite number from 1 on")
     fixed = meta.get("fixed_v") == "true"
     return TwoLayerNet(tensors["w"], tensors["v"], tensors.get("b"), p, fixed_v=fixed)
+
+
+def check_tensors(path: Path, kind: str, tensors: dict[str, Tensor]) -> None:
+    """Shapes, types and labels; the message names the tensor that does not fit."""
+    w = tensors["w"]
+    least = 2 if kind == "two_layer" else 3
+    if w.dim() < least or w.numel() == 0 or not w.is_floating_point():
+        raise RunError(
+            f"{path}: tensor 'w' is {w.dtype} of shape {tuple(w.shape)}; a {kind} net needs floating-point "
+            f"numbers, {'(h, D)' if least == 2 else '(k, h, D)'}, h and D at least 1"
+        )
+    wanted = {"labels": w.shape[-3:-2]} if least == 3 else {"v": w.shape[:-1], "b": w.shape[:-1]}
+    for name, shape in wanted.items():
+        given = tensors.get(name)
+        if given is None:
+            continue
+        # labels are compared with 0 and never computed with
+        if given.shape != shape or (given.dtype != w.dtype and name != "labels"):
+            raise RunError(
+                f"{path}: tensor {name!r} is {given.dtype} of shape {tuple(given.shape)}; beside w "
+                f"{tuple(w.shape)} it must be {w.dtype} of shape {tuple(shape)}"
+            )
+    if kind == "multi_class" and sorted(set(tensors["labels"].tolist())) != [-1, 1]:
+        raise RunError(
+            f"{path}: tensor 'labels' holds {sorted(set(tensors['labels'].tolist()))[:6]}; the labels of "
+            "subclasses are -1 and +1, both of them there"
+        )
 
 
 def refuse_pickle(path: Path) -> None:
@@ -62,6 +99,8 @@ def refuse_pickle(path: Path) -> None:
             head = stream.read(9)
     except OSError:
         return  # told by whoever reads it
+    if not head:
+        raise CallError(f"{path} is empty: nothing was saved there")
     if head[8:] == b"{":
         return
     if head.startswith((b"PK", b"\x80")) or path.suffix.lower() in PICKLE_SUFFIXES:
