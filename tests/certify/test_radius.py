@@ -1,12 +1,14 @@
 """`radius` as the one verb: norms, merging, ensembles, and what it refuses."""
 
 import math
+from fractions import Fraction
 
 import pytest
 import torch
 
-from tacit.attack import minimal
+from tacit.attack import minimal, reduce_net
 from tacit.certify import radius, relu_radius
+from tacit.certify.relu_merge import worst_net
 from tacit.certify.separable import separable_radius
 from tacit.data import cluster_mixture, min2024_mixture, orthogonal_centres
 from tacit.errors import CallError
@@ -142,3 +144,111 @@ def test_norms_beyond_l2_are_refused_where_nothing_is_known():
         radius(BayesRule(mixture), points.x, points.y, norm=math.inf)
     with pytest.raises(CallError, match="norm 3"):
         radius(average_net(mixture), points.x, points.y, norm=3)
+
+
+def doubles(rows):
+    return torch.tensor(rows, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_a_small_neuron_beside_large_ones_is_not_lost(norm):
+    w = doubles([[1e6, 0, 0], [1e6, 3e5, 0], [0, 0, 1e-6], [0, 0, 0]])
+    net = TwoLayerNet(w, doubles([1e-6, 1e-6, -1e7, 1e-9]), doubles([0, 0, 0, 1.0]))
+    x, y = doubles([[1.0, 0.1, -0.1]]), doubles([1.0])
+    assert net(x + doubles([[0, 0, 0.4]])) < 0
+    for lower in (radius(net, x, y, norm=norm).lower, relu_radius(net, x, y, norm=norm).lower):
+        assert lower <= 0.4
+
+
+@pytest.mark.parametrize("angle", [1e-9, 1e-12, 1e-13])
+def test_neurons_of_opposite_sign_that_almost_cancel_break_far_out(angle):
+    net = TwoLayerNet(
+        doubles([[1, 0.0], [1, angle], [0, 0]]), doubles([1, -1, 1.0]), doubles([0, 0, 1e-5])
+    )
+    x, y = doubles([[1.0, 0.0]]), doubles([1.0])
+    far = 1.01e-5 / angle
+    assert net(doubles([[1.0, far]])) <= 0
+    assert radius(net, x, y).lower <= far
+
+
+def test_the_lower_end_of_two_neurons_allows_for_rounding():
+    # against rationals: float64 is off by up to a few percent where the normals nearly cancel
+    g = seeded(0)
+    x, y = doubles([[1.0, 0.5]]), doubles([1.0])
+    for _ in range(50):
+        tilt = 10 ** (-12 - 2 * torch.rand(2, generator=g)).double()
+        w = doubles([[1, 0.3], [1, 0.3]]) + torch.stack([torch.zeros(2).double(), tilt])
+        net = TwoLayerNet(w, doubles([1.0, -1.0]), doubles([1e-14, 0.0]))
+        (p0, q0), (p1, q1) = ([Fraction(float(c)) for c in row] for row in w)
+        excess = (p0 - p1) + (q0 - q1) / 2 + Fraction(1e-14)
+        if excess <= 0:
+            continue
+        truth = float(excess / (abs(p0 - p1) + abs(q0 - q1)))
+        assert radius(net, x, y, norm=math.inf).lower <= truth
+
+
+def test_a_net_that_says_nothing_and_a_net_without_biases():
+    silent = TwoLayerNet(torch.zeros(1, 2).double(), torch.ones(1).double())
+    x, y = doubles([[1.0, 2.0]]), doubles([1.0])
+    for norm in NORMS:
+        assert radius(silent, x, y, norm=norm).upper == 0
+        assert minimal(silent, x, y, norm=norm).radius == 0
+    # own neurons on all sides: only the origin breaks
+    around = TwoLayerNet(doubles([[1, 0], [-1, 1], [-1, -1.0]]), torch.ones(3).double())
+    for norm in NORMS:
+        found = radius(around, x, y, norm=norm)
+        size = torch.linalg.vector_norm(x, norm, dim=1)
+        assert torch.allclose(found.upper, size)
+        assert (found.lower <= size).all()
+    assert torch.allclose(radius(around, x, y).lower, x.norm(dim=1), rtol=1e-6)
+
+
+def test_the_lower_end_is_proved_as_far_as_asked():
+    mixture = min2024_mixture(6, 4, 2, 0.3)
+    points = mixture.sample(9, seeded(0))
+    net = centre_net(mixture, 3.0)
+    whole = radius(net, points.x, points.y)
+    for far in (0, 0.3, 0.7):
+        found = radius(net, points.x, points.y, up_to=far)
+        assert torch.equal(whole.upper, found.upper)
+        assert torch.allclose(found.lower, whole.lower.clamp_max(far), rtol=1e-6)
+
+
+def test_a_constant_against_the_class_breaks_without_ties():
+    # f = relu(x) - 1/2 with ties excluded: all opposite neurons off still breaks
+    net = TwoLayerNet(doubles([[1.0], [0.0]]), doubles([1.0, -0.5]), doubles([0.0, 1.0]))
+    found = radius(net, doubles([[2.0]]), doubles([1.0]), ties_break=False)
+    assert torch.allclose(found.lower, doubles([1.5]), rtol=1e-6)
+    assert torch.allclose(found.upper, doubles([1.5]), rtol=1e-6)
+
+
+def test_merging_in_linf_reaches_as_far_as_the_corner_of_the_cube():
+    # one group of two own neurons that differ in D - 1 directions: the corner of the cube counts, not its face
+    D, noise = 400, 4e-6
+    u = torch.zeros(D, dtype=torch.float64)
+    u[0] = 1
+    rest = torch.full((D,), noise / math.sqrt(D - 1), dtype=torch.float64)
+    rest[0] = 0
+    net = TwoLayerNet(torch.stack([u + rest, u - rest]), doubles([0.5, 0.5]), doubles([-0.5, -0.5]))
+    x = torch.zeros(1, D, dtype=torch.float64)
+    x[0, 0] = 0.5001
+    found = radius(net, x, doubles([1.0]), norm=math.inf)
+    truth = relu_radius(net, x, doubles([1.0]), norm=math.inf)
+    assert found.lower <= truth.upper * (1 + 1e-12)
+    reduced = reduce_net(net)
+    worse = worst_net(net, reduced, x, 1, truth.upper * math.sqrt(D))
+    assert len(reduced.net.v) == 1
+    # the shift is that of the l2 ball around the cube
+    shift = noise * (x.norm() + truth.upper * math.sqrt(D))
+    assert (-0.5 - worse.b[0]) >= 0.999 * shift
+
+
+def test_a_pruned_neuron_of_the_other_class_still_counts():
+    # so light that it is left out of the search, and so close to the point that it decides
+    w = doubles([[1.0, 0], [0, 1.0], [0, 1.0]])
+    net = TwoLayerNet(w, doubles([1.0, -1.0, -1e-18]), doubles([0.0, 0.0, 0.3]))
+    reduced = reduce_net(net)
+    assert (reduced.group < 0).tolist() == [False, False, True]
+    x = doubles([[1.0, 0.0]])
+    worse = worst_net(net, reduced, x, 1, doubles([1.0]))
+    assert worse.v[-1] <= -1e-18 * (1 + 1 + 0.3) * (1 - 1e-9)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tacit.certify.relu_ascent import Ascent
-from tacit.certify.relu_node import Sides, Values, halfspace, lines, nodes_of
+from tacit.certify.relu_node import Values, halfspace, lines, nodes_of, sides_of
 from tacit.certify.relu_program import Program
 
 
@@ -15,7 +15,7 @@ def normal(seed, *shape):
 
 
 def draw(seed, m=4, k=3, D=5, n=20):
-    sides = Sides(normal(seed, m, D), normal(seed + 1, k, D), 0.0)
+    sides = sides_of(normal(seed, m, D), normal(seed + 1, k, D), 0.0)
     own, opp = normal(seed + 2, n, m), normal(seed + 3, n, k)
     slope = (normal(seed + 4, n, k) > 0).double()
     slope[0] = 0  # a cone
@@ -52,7 +52,7 @@ def test_lines_lie_above_relu_within_reach():
 def test_an_empty_set_is_far():
     """z and -z cannot both be at most -1."""
     w = torch.tensor([[1.0, 0.0], [-1.0, 0.0]], dtype=torch.float64)
-    sides = Sides(w, torch.zeros(0, 2, dtype=torch.float64), 0.0)
+    sides = sides_of(w, torch.zeros(0, 2, dtype=torch.float64), 0.0)
     one, none = torch.ones(1, 2, dtype=torch.float64), torch.zeros(1, 0, dtype=torch.float64)
     nodes = nodes_of(sides, Values(one, none, one, none), none, none)
     solved = Ascent(sides)(nodes, one, torch.full((1,), torch.inf, dtype=torch.float64))

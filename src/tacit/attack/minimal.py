@@ -185,6 +185,8 @@ def by_structure(
         side = side_of(reduced.net, sign)
         mine = (y * sign > 0).nonzero().squeeze(1)
         mine = mine[side.margin(side.z(low[mine])) > 0]
+        if not len(mine):
+            continue
         rays = 5 + 2 * min(int((side.m < 0).sum()), MOST_RAYS)
         pieces = 2 ** min(int((side.m < 0).sum()), MOST_ENUMERATED) if net.p == 1 else 0
         width = max(len(side.m), 1) * max(rays, pieces)

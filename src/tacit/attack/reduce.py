@@ -18,6 +18,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from tacit.attack.norms import positive
 from tacit.data import span_axes
 from tacit.errors import CallError
 from tacit.nets import TwoLayerNet
@@ -58,12 +59,15 @@ def reduce_net(net: TwoLayerNet) -> Reduced:
     unit = w / torch.where(still, 1.0, norm).unsqueeze(1)
     shift = torch.where(still, 1.0, b / torch.where(still, 1.0, norm))
     features = torch.cat([unit, shift.unsqueeze(1)], 1)
+    # shifts have the unit of x: they are compared in parts of the largest
+    largest = shift[~still].abs().amax() if bool((~still).any()) else shift.new_ones(())
+    compared = torch.cat([unit, (shift / positive(largest)).unsqueeze(1)], 1)
     group = torch.full(v.shape, -1, dtype=torch.long, device=v.device)
     count = 0
     for sign in (1, -1):
-        heard = mass * sign > MASSLESS * (mass * sign).amax(0, keepdim=True).clamp_min(0)
+        heard = mass * sign > MASSLESS * max((mass * sign).tolist(), default=0.0)
         here = heard.nonzero().squeeze(1)
-        group[here] = parallel_groups(features[here], mass[here].abs()) + count
+        group[here] = parallel_groups(compared[here], mass[here].abs()) + count
         count = int(group.max()) + 1 if len(group) else 0
     kept = group >= 0
     merged = torch.zeros(count, features.shape[1], dtype=w.dtype, device=w.device)

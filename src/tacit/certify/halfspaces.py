@@ -20,19 +20,40 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.attack.norms import L2, Norm
+from tacit.certify.interval import Radii, exactly
 
 
 def plane_distance(
-    excess: Float[Tensor, " n"], normal: Float[Tensor, " D"], norm: Norm = L2
-) -> Float[Tensor, " n"]:
+    excess: Float[Tensor, " n"],
+    normal: Float[Tensor, " D"],
+    norm: Norm,
+    lost_excess: Float[Tensor, " n"],
+    lost_normal: Float[Tensor, ""],
+) -> Radii:
     """Distance to {z <= 0} where z = `excess` and grad z = `normal`: 0 inside, inf if never reached.
 
     By Hoelder's inequality z falls by at most dual(normal) a unit of the norm, along one direction by just that.
+    `lost_excess` and `lost_normal` are what float64 may have lost in either: the lower end allows for them.
     """
     size = norm.dual(normal.unsqueeze(0)).squeeze(0)
+    never = torch.full_like(excess, torch.inf)
     # a vanishing normal: z is constant
-    reached = excess.clamp_min(0) / size if size > 0 else torch.full_like(excess, torch.inf)
-    return torch.where(excess <= 0, 0.0, reached)
+    upper = excess.clamp_min(0) / size if size > 0 else never
+    surely = (excess - lost_excess).clamp_min(0)
+    lower = surely / (size + lost_normal) if size + lost_normal > 0 else never
+    return Radii(*(torch.where(excess <= 0, 0.0, end) for end in (lower, upper)))
+
+
+def linear_radius(
+    u: Float[Tensor, " D"],
+    b: float,
+    x: Float[Tensor, "n D"],
+    y: Float[Tensor, " n"],
+    norm: Norm = L2,
+) -> Radii:
+    """The radius of f = <u, x> + b."""
+    lost = rounding(x) * (x.norm(dim=1) * u.norm() + abs(b))
+    return plane_distance(y * (x @ u + b), u, norm, lost, rounding(x) * norm.dual(u[None])[0])
 
 
 def two_neuron_radius(
@@ -42,19 +63,29 @@ def two_neuron_radius(
     a: Float[Tensor, " 2"],
     b: Float[Tensor, " 2"],
     norm: Norm = L2,
-) -> Float[Tensor, " n"]:
+) -> Radii:
     """Radii for f = a_0 relu(z_0) - a_1 relu(z_1), a >= 0, z = <w, x> + b (either a may be 0)."""
     z = x @ w.T + b
-    radius = torch.empty_like(y)
+    lost_z = rounding(x) * (x.norm(dim=1, keepdim=True) * w.norm(dim=1) + b.abs())
+    lost_w = rounding(x) * norm.dual(w)
+    lower, upper = torch.empty_like(y), torch.empty_like(y)
     for own, other, mine in ((0, 1, y > 0), (1, 0, y < 0)):
-        here = z[mine]
-        alone = plane_distance(here[:, own], w[own], norm)
+        here, lost = z[mine], lost_z[mine]
+        alone = plane_distance(here[:, own], w[own], norm, lost[:, own], lost_w[own])
         if a[own] == 0:  # no neuron speaks for this class: f has the wrong sign or is 0
-            alone = torch.zeros_like(alone)
+            alone = exactly(torch.zeros_like(alone.upper))
         balance = plane_distance(
             a[own] * here[:, own] - a[other] * here[:, other],
             a[own] * w[own] - a[other] * w[other],
             norm,
+            a[own] * lost[:, own] + a[other] * lost[:, other],
+            a[own] * lost_w[own] + a[other] * lost_w[other],
         )
-        radius[mine] = torch.minimum(alone, balance)
-    return radius
+        lower[mine] = torch.minimum(alone.lower, balance.lower)
+        upper[mine] = torch.minimum(alone.upper, balance.upper)
+    return Radii(lower, upper)
+
+
+def rounding(x: Float[Tensor, "n D"]) -> float:
+    """What a sum of D products may lose in float64, of the sum of their sizes."""
+    return 2.3e-16 * (x.shape[1] + 4)

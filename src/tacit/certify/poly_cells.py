@@ -66,7 +66,8 @@ def power_lower(
 ) -> Float[Tensor, " n"]:
     """A squared length that no move with margin <= tau undercuts (tau = 0 where None); at most found.square.
 
-    `found` is what `power_radius` found for the problem. Point by point, tau in the units of the margin.
+    `found` is what `power_radius` found for the problem; a smaller `square` in it asks for less. Point by point,
+    tau in the units of the margin.
     """
     pieces = []
     for i in range(0, len(found.square), CHUNK):

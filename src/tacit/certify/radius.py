@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields, replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from torch import Tensor
 
 from tacit.attack.minimal import members_of
 from tacit.attack.norms import L2, Norm, known_norm
-from tacit.certify.halfspaces import plane_distance, two_neuron_radius
+from tacit.certify.halfspaces import linear_radius, two_neuron_radius
 from tacit.certify.interval import Radii, exactly
 from tacit.certify.nearest import nearest_bounds, nearest_radius
 from tacit.certify.poly import poly_radius
@@ -34,6 +35,7 @@ def radius(
     *,
     norm: float | str | Norm = 2,
     ties_break: bool = True,
+    up_to: float = math.inf,
 ) -> Radii:
     """How far each point (x, y), y in {-1, +1}, is from being broken (y f <= 0), in l1, l2 or linf.
 
@@ -41,7 +43,8 @@ def radius(
     1e-9 for other ReLU nets of few neurons, an interval for wide ones and for PolyReLU nets. In l2 also exact
     for orthogonal neurons (F^(p), f_dec, Frei's net) and for the nearest neighbour of up to 400 points, an
     interval for the Bayes rule, the net of li2025 Prop. 4.8, and more points. With `ties_break=False` f = 0
-    does not break (ReLU nets only). float64.
+    does not break (ReLU nets only). The lower end of F^(p) is proved only `up_to` a radius, which takes less time
+    (0: not at all). float64.
     """
     x, y = check_points(x, y)
     classifier, norm = sound(classifier), known_norm(norm)
@@ -53,9 +56,9 @@ def radius(
         )
     match classifier:
         case Linear():
-            return exactly(plane_distance(y * classifier(x), classifier.u, norm))
+            return linear_radius(classifier.u, classifier.b, x, y, norm)
         case TwoLayerNet():
-            return two_layer_radius(classifier, x, y, norm, ties_break=ties_break)
+            return two_layer_radius(classifier, x, y, norm, ties_break=ties_break, up_to=up_to)
         case MultiClassNet():
             return prop48_radius(classifier, x, y)
         case BayesRule():
@@ -72,28 +75,32 @@ def two_layer_radius(
     norm: Norm,
     *,
     ties_break: bool,
+    up_to: float,
 ) -> Radii:
     """By structure: two neurons of opposite sign, orthogonal neurons, anything else."""
     if net.w.dim() > 2:
         members = [
-            two_layer_radius(member, x, y, norm, ties_break=ties_break)
+            two_layer_radius(member, x, y, norm, ties_break=ties_break, up_to=up_to)
             for member in members_of(net)
         ]
         return Radii(
             *(torch.stack([getattr(m, end) for m in members]) for end in ("lower", "upper"))
         )
     net = without_silent(net)
+    if not len(net.v):
+        return exactly(torch.zeros_like(y))  # f = 0 everywhere
     constant = bool((net.w.norm(dim=1) == 0).any())
     pair = net.v.sign().tolist() in ([1.0, -1.0], [-1.0, 1.0])
     if net.p == 1 and pair and ties_break and not constant:
         first = 0 if net.v[0] > 0 else 1
         order = [first, 1 - first]
         b = torch.zeros(2, dtype=x.dtype) if net.b is None else net.b[order]
-        return exactly(two_neuron_radius(x, y, net.w[order], net.v[order].abs(), b, norm))
+        return two_neuron_radius(x, y, net.w[order], net.v[order].abs(), b, norm)
     known = None
     if norm is L2 and not constant:
-        known = separable_radius(net, x, y, ties_break=ties_break)
-        if bool(known.exact.all()) or len(x) > MOST_SEARCHED:
+        known = separable_radius(net, x, y, ties_break=ties_break, up_to=up_to)
+        enough = Radii(known.lower, known.upper.clamp_max(up_to))
+        if bool(enough.exact.all()) or len(x) > MOST_SEARCHED:
             return known
     found = searched(net, x, y, norm, ties_break=ties_break)
     if known is None:

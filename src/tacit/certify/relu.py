@@ -31,7 +31,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tacit.certify.relu_ascent import Ascent
-from tacit.certify.relu_node import DUAL, Sides, Values
+from tacit.certify.relu_node import DUAL, Values, sides_of
 from tacit.certify.relu_program import Program
 from tacit.certify.relu_tree import Best, Task, search
 from tacit.data import span_axes
@@ -80,7 +80,19 @@ def relu_radius(
             if norm != 2:
                 one = polyhedral_radius(seen, x[mine], one, norm, budget)
             lower[mine], upper[mine], delta[mine] = one.lower, one.upper, one.delta
+    if ties_break and not bool((b != 0).any()):
+        # without biases f(0) = 0: -x breaks
+        size = torch.linalg.vector_norm(x, ord=norm, dim=1)
+        nearer = size < upper
+        upper, delta = torch.where(nearer, size, upper), torch.where(nearer.unsqueeze(1), -x, delta)
+        lower = torch.minimum(lower, upper)
     return Breaking(lower, upper, delta)
+
+
+def unit_rows(w: Float[Tensor, "h D"]) -> Float[Tensor, "h D"]:
+    """Rows of length 1; a row too small or too large to be squared is scaled first."""
+    w = w / w.abs().amax(1, keepdim=True)
+    return w / w.norm(dim=1, keepdim=True)
 
 
 def check_call(
@@ -140,9 +152,9 @@ class ClassView:
     ) -> Task:
         """The search for points x; with `axes`, moves are coordinates along them."""
         own, opp = (self.kinked & (s * self.v > 0) for s in (1, -1))
-        w = self.v.abs().unsqueeze(1) * (self.w if axes is None else self.w @ axes)
+        w = self.v.abs().unsqueeze(1) * self.w
         constant = float((self.v * self.b.clamp_min(0))[~self.kinked].sum())
-        sides = Sides(w[own], w[opp], constant)
+        sides = sides_of(w[own], w[opp], constant, axes)
         z, sizes = self.v.abs() * (x @ self.w.T + self.b), self.sizes(x)
 
         def breaks(
@@ -165,7 +177,8 @@ def flat_radius(seen: ClassView, x: Float[Tensor, "n D"], budget: int) -> Breaki
     never = torch.full_like(x[:, 0], torch.inf)
     if not seen.kinked.any():  # f is a constant
         return Breaking(never, never, torch.zeros_like(x))
-    axes, scale = span_axes(seen.w[seen.kinked]), seen.scale(x)
+    # unit rows: a small neuron beside a large one must not be lost
+    axes, scale = span_axes(unit_rows(seen.w[seen.kinked])), seen.scale(x)
     still = torch.zeros(len(x), axes.shape[1], dtype=x.dtype)
     lower, best = search(seen.task(x, 2.0, axes), Best(never, still, NEAR * scale), budget)
     upper, delta = best.upper.clone(), best.delta @ axes.T

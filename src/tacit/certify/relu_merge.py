@@ -23,6 +23,7 @@ from tacit.certify.poly_merge import merge_shift, pruned_mass
 from tacit.certify.relu import relu_radius
 from tacit.nets import TwoLayerNet
 
+HAIRS = (0.0, 1e-9, 1e-7, 1e-5, 1e-3)
 MOST_NEURONS = 64  # after merging; beyond, branch and bound gives way to one linear relaxation
 
 
@@ -49,11 +50,31 @@ def merged_radius(
             mine = (y == sign) & torch.isfinite(upper)
             if mine.any():
                 worse = worst_net(net, reduced, x[mine], sign, upper[mine] * stretch)
-                lower[mine] = relu_radius(worse, x[mine], y[mine], norm=norm.order).lower
+                found = relu_radius(worse, x[mine], y[mine], norm=norm.order)
+                lower[mine] = found.lower
+                upper[mine] = torch.minimum(
+                    upper[mine], verified(net, x[mine], y[mine], found.delta, norm)
+                )
         lost = torch.isinf(upper)
         if lost.any():  # no radius bounds the search: merging cannot be accounted for
             lower[lost] = crown_radius(net, x[lost], y[lost], norm=norm.order)
     return Radii(torch.minimum(lower, upper), upper)
+
+
+def verified(
+    net: TwoLayerNet,
+    x: Float[Tensor, "n D"],
+    y: Float[Tensor, " n"],
+    delta: Float[Tensor, "n D"],
+    norm: Norm,
+) -> Float[Tensor, " n"]:
+    """The length of delta, moved on by the least hair with which it breaks the given net; inf where none does."""
+    length = torch.full_like(y, torch.inf)
+    for hair in HAIRS:
+        moved = (1 + hair) * delta
+        broken = (y * net(x + moved) <= 0) & torch.isinf(length)
+        length = torch.where(broken, norm.size(moved), length)
+    return length
 
 
 def worst_net(

@@ -28,18 +28,27 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-ROUNDING = 1e-14  # of the sum of magnitudes: what float64 may lose in c and g
+ROUNDING = (
+    1e-14  # of the sum of magnitudes: what float64 may lose in c and g; more in many dimensions
+)
+UNIT = 2.3e-16
 
 DUAL = {1.0: math.inf, 2.0: 2.0, math.inf: 1.0}
 
 
 @dataclass(frozen=True)
 class Sides:
-    """The neurons as one class sees them, |v| folded in."""
+    """The neurons as one class sees them, |v| folded in.
+
+    `own_lost`, `opp_lost`: the length of each neuron outside the coordinates used. `rounding`: what a sum loses.
+    """
 
     own: Float[Tensor, "m D"]
     opp: Float[Tensor, "k D"]
     constant: float
+    own_lost: Float[Tensor, " m"]
+    opp_lost: Float[Tensor, " k"]
+    rounding: float
 
 
 @dataclass(frozen=True)
@@ -87,6 +96,22 @@ class Solved:
     delta: Float[Tensor, "N D"]
 
 
+def sides_of(
+    own: Float[Tensor, "m D"],
+    opp: Float[Tensor, "k D"],
+    constant: float,
+    axes: Float[Tensor, "D d"] | None = None,
+) -> Sides:
+    """The neurons in all coordinates, or along orthonormal axes with what is lost outside them."""
+    rounding = max(ROUNDING, UNIT * (own.shape[1] + len(own) + len(opp)))
+    if axes is None:
+        return Sides(own, opp, constant, own.new_zeros(len(own)), opp.new_zeros(len(opp)), rounding)
+    (own_in, own_lost), (opp_in, opp_lost) = (
+        (w @ axes, (w - w @ axes @ axes.T).norm(dim=1)) for w in (own, opp)
+    )
+    return Sides(own_in, opp_in, constant, own_lost, opp_lost, rounding)
+
+
 def lines(
     z: Float[Tensor, "N k"], reach: Float[Tensor, "N k"], state: Shaped[Tensor, "N k"]
 ) -> tuple[Float[Tensor, "N k"], Float[Tensor, "N k"]]:
@@ -116,13 +141,14 @@ def halfspace(
 ) -> tuple[Float[Tensor, " N"], Float[Tensor, " N"], Float[Tensor, "N D"]]:
     """The distance to theta's half-space, rounding taken off; c and g themselves."""
     dual = DUAL[norm]
-    lost_c = ROUNDING * (nodes.base_size + (theta * nodes.own_size).sum(1))
+    lost_c = sides.rounding * (nodes.base_size + (theta * nodes.own_size).sum(1))
     c = nodes.base + (nodes.own * theta).sum(1)
     g = theta @ sides.own - nodes.slope @ sides.opp
     sizes = [torch.linalg.vector_norm(w, ord=dual, dim=1) for w in (sides.own, sides.opp)]
-    lost_g = ROUNDING * (theta @ sizes[0] + nodes.slope @ sizes[1])
+    lost_g = sides.rounding * (theta @ sizes[0] + nodes.slope @ sizes[1])
+    lost_g = lost_g + theta @ sides.own_lost + nodes.slope @ sides.opp_lost
     length = torch.linalg.vector_norm(g, ord=dual, dim=1) + lost_g
     distance = (c - lost_c).clamp_min(0) / length
     # g = 0, exactly: nothing is on the other side
-    distance = torch.where(length > 0, distance, torch.where(c > 0, torch.inf, 0.0))
+    distance = torch.where(length > 0, distance, torch.where(c > lost_c, torch.inf, 0.0))
     return distance, c, g

@@ -151,6 +151,7 @@ def visit(task: Task, pool: Pool, ball: Float[Tensor, " n"]) -> Visited:
     """Bounds the nodes within the balls."""
     values, radius = task.values.at(pool.point), ball[pool.point]
     size = torch.linalg.vector_norm(task.sides.opp, ord=DUAL[task.norm], dim=1)
+    size = size * (1 + task.sides.rounding) + task.sides.opp_lost
     slope, offset = lines(values.opp, radius.unsqueeze(1) * size, pool.state)
     solved = task.solver(nodes_of(task.sides, values, slope, offset), pool.theta, radius)
     bound = torch.maximum(pool.bound, solved.bound)

@@ -12,6 +12,7 @@ least own and the largest opposite weight give a net that is broken wherever thi
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import partial
 
@@ -35,12 +36,20 @@ REACH = 4.0
 
 
 def separable_radius(
-    net: TwoLayerNet, x: Float[Tensor, "n D"], y: Float[Tensor, " n"], *, ties_break: bool = True
+    net: TwoLayerNet,
+    x: Float[Tensor, "n D"],
+    y: Float[Tensor, " n"],
+    *,
+    ties_break: bool = True,
+    up_to: float = math.inf,
 ) -> Radii:
-    """The radius of each point; the net has no ensemble dimensions and no zero neurons."""
+    """The radius of each point; the net has no ensemble dimensions and no zero neurons.
+
+    For p > 1 the lower end is proved only `up_to` a radius.
+    """
     if not len(net.v):
         return exactly(torch.zeros_like(y))  # f = 0 everywhere
-    axes = span_axes(net.w)
+    axes = span_axes(net.w / net.w.norm(dim=1, keepdim=True))
     x, net = x @ axes, replace(net, w=net.w @ axes)
     norm = net.w.norm(dim=1)
     unit = net.w / norm.unsqueeze(1)
@@ -63,7 +72,9 @@ def separable_radius(
                 projections[:, own], projections[:, opp], weight[own], weight[opp], net.p
             )
             best = power_radius(task.own, task.opp, task.A_own, task.A_opp, net.p)
-            proved[mine] = power_lower(task, best) if net.p >= 2 else some_lower(task, best)
+            goal = replace(best, square=best.square.clamp_max(up_to**2))
+            if up_to > 0:
+                proved[mine] = power_lower(task, goal) if net.p >= 2 else some_lower(task, goal)
         else:
             a = float(weight[own].min()) if own.any() else 1.0
             b = float(weight[opp].max()) if opp.any() else 1.0

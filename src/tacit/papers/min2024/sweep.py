@@ -93,7 +93,7 @@ def critical_radii(config: Bounds, bench: Bench) -> xr.DataArray:
 
     def medians(mixture: ClusterMixture, points: Samples) -> list[list[float]]:
         nets = [average_net(mixture), *(centre_net(mixture, p) for p in config.p)]
-        found = [critical_radius(radius(net, points.x, points.y).upper) for net in nets]
+        found = [critical_radius(radius(net, points.x, points.y, up_to=0).upper) for net in nets]
         return [[e.value, e.low, e.high] for e in found]
 
     def compute() -> xr.Dataset:

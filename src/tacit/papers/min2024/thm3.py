@@ -45,7 +45,7 @@ def run(config: Critical, bench: Bench) -> Outcome:
         below = [(1 - rho) / math.sqrt(mixture.K) for rho in config.rho]
         F = radius(average_net(mixture), points.x, points.y).lower
         kept = [
-            survivors(radius(centre_net(mixture, p), points.x, points.y).upper, above)
+            survivors(radius(centre_net(mixture, p), points.x, points.y, up_to=0).upper, above)
             for p in config.p
         ]
         return {

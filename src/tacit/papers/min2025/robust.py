@@ -151,7 +151,7 @@ def count(config: Robust, bench: Bench, ratio: float) -> xr.Dataset:
             net = centre_net(mixture, p)
             disagree[row] += int(((net(points.x) > 0) != truth).sum())
             if p == counted:
-                radii = radius(net, points.x, points.y).lower
+                radii = radius(net, points.x, points.y, up_to=1.01 * max(at)).lower
                 broken += [int((radii <= r).sum()) for r in at]
     return xr.Dataset(
         {"broken": (("delta",), broken), "disagree": (("p",), disagree)},
@@ -165,7 +165,8 @@ def curves(config: Robust, bench: Bench) -> xr.Dataset:
     points = mixture.sample(config.points, bench.generator("curves"))
     bayes = radius(BayesRule(mixture), points.x, points.y)
     radii = {
-        f"F^({p:g})": radius(centre_net(mixture, p), points.x, points.y).upper for p in config.p
+        f"F^({p:g})": radius(centre_net(mixture, p), points.x, points.y, up_to=0).upper
+        for p in config.p
     }
     # how far F^(p)'s radius lies outside the Bayes interval, relative to it
     outside = [
