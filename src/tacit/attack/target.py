@@ -83,12 +83,8 @@ class TorchTarget:
                 raise CallError(
                     f"the model gives scores and no gradient: {one_line(error)}; {BY_QUERIES}"
                 ) from error
-            if torch.isnan(gradient).any():
-                raise CallError(
-                    "the model's gradient is NaN where its scores are finite (a square root or a norm at 0?): "
-                    f"mend its gradient, or {BY_QUERIES}"
-                )
-            return gradient
+            # a square root or a norm at 0: no way down is known there, and a search jumps
+            return gradient.nan_to_num(nan=0.0)
 
         return scores.detach(), pullback
 

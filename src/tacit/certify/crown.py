@@ -35,6 +35,7 @@ from tacit.nets import TwoLayerNet
 
 SLACK = 1e-9  # times the size of the terms of a bound; their rounding is near 1e-13
 CELLS = 2**23  # numbers in the largest tensor of a backward pass
+ON_A_GPU = 64  # times as many: small passes leave it idle
 RATE = 0.2  # of Adam on the slopes, which live in [0, 1]
 DOUBLINGS = (
     40  # a point whose whole neighbourhood of 2^40 first-order distances is safe stays there
@@ -177,13 +178,18 @@ def chunks(
     chain: Chain, ball: Ball, a: Float[Tensor, "n s k"]
 ) -> list[tuple[Ball, Float[Tensor, "m s k"]]]:
     """As many points at a time as leave a backward pass room for 16 rows, or for all margins."""
-    most = max(1, CELLS // (chain.width * max(16, a.shape[1])))
+    most = max(1, cells(ball.x) // (chain.width * max(16, a.shape[1])))
     return [
         (replace(ball, x=x, radius=r), seed)
         for x, r, seed in zip(
             ball.x.split(most), ball.radius.split(most), a.split(most), strict=True
         )
     ]
+
+
+def cells(x: Tensor) -> int:
+    """CELLS for the device of x."""
+    return CELLS * ON_A_GPU if x.is_cuda else CELLS
 
 
 def lower_margin(
@@ -225,7 +231,7 @@ def all_bands(chain: Chain, ball: Ball) -> Bands:
             continue
         shape = chain.shapes[i]
         # before the first ReLU the coefficients are the same for all points
-        rows = max(1, CELLS // (chain.width * (max(1, n) if bands else 1)))
+        rows = max(1, cells(ball.x) // (chain.width * (max(1, n) if bands else 1)))
         low, high = [], []
         for part in torch.arange(shape.numel(), device=ball.x.device).split(rows):
             end, a, const = chain.rows(i, part)

@@ -14,16 +14,16 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from tacit.attack.minimal import minimal
+from tacit.attack.minimal import minimal, moved_on
 from tacit.attack.norms import Norm
 from tacit.attack.reduce import Reduced, reduce_net
+from tacit.attack.target import TwoLayerTarget
 from tacit.certify.crown import crown_radius
 from tacit.certify.interval import Radii
 from tacit.certify.poly_merge import merge_shift, pruned_mass
 from tacit.certify.relu import relu_radius
 from tacit.nets import TwoLayerNet
 
-HAIRS = (0.0, 1e-9, 1e-7, 1e-5, 1e-3)
 MOST_NEURONS = 64  # after merging; beyond, branch and bound gives way to one linear relaxation
 
 
@@ -52,29 +52,16 @@ def merged_radius(
                 worse = worst_net(net, reduced, x[mine], sign, upper[mine] * stretch)
                 found = relu_radius(worse, x[mine], y[mine], norm=norm.order)
                 lower[mine] = found.lower
-                upper[mine] = torch.minimum(
-                    upper[mine], verified(net, x[mine], y[mine], found.delta, norm)
-                )
+                move = moved_on(TwoLayerTarget(net), x[mine], y[mine], norm, None, found.delta)
+                length = norm.size(move)
+                length = torch.where(
+                    length > 0, length, torch.inf
+                )  # 0: it breaks the merged net alone
+                upper[mine] = torch.minimum(upper[mine], length)
         lost = torch.isinf(upper)
         if lost.any():  # no radius bounds the search: merging cannot be accounted for
             lower[lost] = crown_radius(net, x[lost], y[lost], norm=norm.order)
     return Radii(torch.minimum(lower, upper), upper)
-
-
-def verified(
-    net: TwoLayerNet,
-    x: Float[Tensor, "n D"],
-    y: Float[Tensor, " n"],
-    delta: Float[Tensor, "n D"],
-    norm: Norm,
-) -> Float[Tensor, " n"]:
-    """The length of delta, moved on by the least hair with which it breaks the given net; inf where none does."""
-    length = torch.full_like(y, torch.inf)
-    for hair in HAIRS:
-        moved = (1 + hair) * delta
-        broken = (y * net(x + moved) <= 0) & torch.isinf(length)
-        length = torch.where(broken, norm.size(moved), length)
-    return length
 
 
 def worst_net(
