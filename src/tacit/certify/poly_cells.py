@@ -41,6 +41,7 @@ NARROWEST = 5e-5  # of the range: cells shrink to this towards the move found
 PIECES = 4
 ROUNDS = 8
 MOST_CELLS = 200_000  # open cells of a chunk beyond which splitting stops
+ELEMENTS = 2**21  # numbers in one tensor of a pass
 ENCLOSURE = 1e-9
 NEAR_FOLD = (
     1e-5,
@@ -120,7 +121,13 @@ def unit_lower(
         lam = torch.minimum(curve.multiplier(grid), last.unsqueeze(1))
         lam[:, 0], lam[:, -1] = 0.0, last
         for left_over in reversed(range(ROUNDS)):
-            bound = cell_bounds(Curve(task.at(here), j[here]), tau[here], lam)
+            width = max(1, ELEMENTS // (lam.shape[1] * sum(task.A_own.shape + task.A_opp.shape)))
+            bound = torch.cat(
+                [
+                    cell_bounds(Curve(task.at(i), j[i]), tau[i], some)
+                    for i, some in zip(here.split(width), lam.split(width), strict=True)
+                ]
+            )
             goal = found[here].unsqueeze(1) * (1 - CLOSED)
             unsettled = bound < goal
             row, cell = unsettled.nonzero(as_tuple=True)
