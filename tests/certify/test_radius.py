@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tacit.attack import minimal, reduce_net
-from tacit.certify import radius, relu_radius
+from tacit.certify import radius, relu_merge, relu_radius
 from tacit.certify.relu_merge import worst_net
 from tacit.certify.separable import separable_radius
 from tacit.data import cluster_mixture, min2024_mixture, orthogonal_centres
@@ -222,7 +222,7 @@ def test_a_constant_against_the_class_breaks_without_ties():
     assert torch.allclose(found.upper, doubles([1.5]), rtol=1e-6)
 
 
-def test_merging_in_linf_reaches_as_far_as_the_corner_of_the_cube():
+def test_merging_in_linf_reaches_as_far_as_the_corner_of_the_cube(monkeypatch):
     # one group of two own neurons that differ in D - 1 directions: the corner of the cube counts, not its face
     D, noise = 400, 4e-6
     u = torch.zeros(D, dtype=torch.float64)
@@ -232,7 +232,15 @@ def test_merging_in_linf_reaches_as_far_as_the_corner_of_the_cube():
     net = TwoLayerNet(torch.stack([u + rest, u - rest]), doubles([0.5, 0.5]), doubles([-0.5, -0.5]))
     x = torch.zeros(1, D, dtype=torch.float64)
     x[0, 0] = 0.5001
+    reached = []
+
+    def watched(net, reduced, x, sign, far):
+        reached.append(far)
+        return worst_net(net, reduced, x, sign, far)
+
+    monkeypatch.setattr(relu_merge, "worst_net", watched)
     found = radius(net, x, doubles([1.0]), norm=math.inf)
+    assert (reached[0] >= found.upper * math.sqrt(D) * (1 - 1e-9)).all()
     truth = relu_radius(net, x, doubles([1.0]), norm=math.inf)
     assert found.lower <= truth.upper * (1 + 1e-12)
     reduced = reduce_net(net)
