@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MARK = "provenance.json"  # written last: a folder that has it is complete
 FILES = ("config.json", "claims.json", "result.nc", "figure.svg", "figure.png", "report.html")
+ANIMATION = "animation.gif"  # of exhibits that have one
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def foreign_files(folder: Path) -> Iterator[Path]:
         own = {MARK, *read_provenance(folder)["files"]}
     except RunError:
         nets = (path.relative_to(folder).as_posix() for path in folder.glob("nets/*.safetensors"))
-        own = {MARK, *FILES, *nets}
+        own = {MARK, *FILES, ANIMATION, *nets}
     for path in sorted(folder.rglob("*")):
         is_file = path.is_symlink() or not path.is_dir()
         if is_file and path.relative_to(folder).as_posix() not in own:

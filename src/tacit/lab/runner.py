@@ -38,7 +38,7 @@ class Sheet:
 
 
 Publish = Callable[[Path, Sheet], None]
-"""Writes figure.svg, figure.png and report.html into the folder."""
+"""Writes figure.svg, figure.png, report.html and, where there is one, animation.gif into the folder."""
 
 
 def run_exhibit(

@@ -1,6 +1,12 @@
 """What is read off a classifier and a sample."""
 
 from tacit.measure.alignment import alignment_field
+from tacit.measure.distance import Distance, function_distance
+from tacit.measure.distance_algorithm1 import Estimated, algorithm1
+from tacit.measure.kkt import Kkt, kkt_cosine, kkt_residual
+from tacit.measure.margins import log_loss, normalised_margin, smoothed_margin
+from tacit.measure.neurons import Learned, contributions, cosines, learned_directions
+from tacit.measure.rank import stable_rank
 from tacit.measure.statistics import (
     Estimate,
     critical_radius,
@@ -11,12 +17,27 @@ from tacit.measure.statistics import (
 from tacit.measure.tails import Tail, largest_constant
 
 __all__ = [
+    "Distance",
     "Estimate",
+    "Estimated",
+    "Kkt",
+    "Learned",
     "Tail",
+    "algorithm1",
     "alignment_field",
+    "contributions",
+    "cosines",
     "critical_radius",
+    "function_distance",
+    "kkt_cosine",
+    "kkt_residual",
     "largest_constant",
+    "learned_directions",
+    "log_loss",
     "lower_limit",
+    "normalised_margin",
     "proportion",
+    "smoothed_margin",
+    "stable_rank",
     "upper_limit",
 ]

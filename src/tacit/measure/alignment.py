@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -19,5 +20,5 @@ def alignment_field(
     if not p >= 1:
         raise CallError(f"p={p}: PolyReLU needs p >= 1")
     cosine = (w @ x.T) / (w.norm(dim=1, keepdim=True) * x.norm(dim=1))
-    gate = (cosine >= 0) * p * cosine.clamp_min(0) ** (p - 1)
+    gate = torch.where(cosine >= 0, p * cosine.clamp_min(0) ** (p - 1), 0.0)
     return (gate * y) @ x

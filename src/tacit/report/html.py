@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -27,8 +28,8 @@ _PLAIN_FACTS = ("started", "device", "accelerator", "threads", "version", "commi
 _LIBRARIES = ("python", "torch", "numpy", "xarray")
 
 
-def run_page(sheet: Sheet, paper: Paper, svg: str) -> str:
-    """The report of one run."""
+def run_page(sheet: Sheet, paper: Paper, svg: str, gif: bytes | None = None) -> str:
+    """The report of one run, with its animation where there is one."""
     from markupsafe import Markup
 
     order = sheet.order
@@ -42,6 +43,7 @@ def run_page(sheet: Sheet, paper: Paper, svg: str) -> str:
         scale=order.scale,
         seed=order.seed,
         figure=Markup(svg[svg.index("<svg") :]),  # the XML prologue does not belong in HTML
+        animation=gif and base64.b64encode(gif).decode(),
         rows=[Row.of(claim) for claim in claims],
         command=order.command,
         python=f"import tacit\n\nresult = {order.python}\nresult.claims  # the table above\n"

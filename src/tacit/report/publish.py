@@ -9,15 +9,17 @@ from tacit.lab.record import RunRecord
 from tacit.lab.registry import catalogue
 from tacit.lab.runner import Sheet
 from tacit.lab.store import write_text
+from tacit.report.animation import save_animation
 from tacit.report.figure import save_figure
 from tacit.report.html import run_page, summary_page
 
 
 def publish_run(folder: Path, sheet: Sheet) -> None:
-    """Write figure.svg, figure.png and report.html into the folder of a run."""
+    """Write figure.svg, figure.png, an animation if there is one, and report.html into the folder of a run."""
     figure = save_figure(folder, sheet)
+    animation = save_animation(folder, sheet)
     paper = catalogue().paper(sheet.order.exhibit.paper)
-    write_text(folder / "report.html", run_page(sheet, paper, figure))
+    write_text(folder / "report.html", run_page(sheet, paper, figure, animation))
 
 
 def publish_summary(out: Path, runs: Sequence[RunRecord], failures: Sequence[str]) -> Path:

@@ -14,6 +14,7 @@ from tacit.papers._checks import (
     check_positive,
     check_unique,
 )
+from tacit.papers.min2024 import _alg1, _alignment, _fig1, _fig2
 
 PAPER = Paper(
     key="min2024",
@@ -185,4 +186,8 @@ EXHIBITS = (
         scales={"smoke": Field(angles=19), "laptop": Field(), "paper": Field(angles=1801)},
         code="tacit.papers.min2024.fig7",
     ),
+    *_fig1.EXHIBITS,
+    *_fig2.EXHIBITS,
+    *_alg1.EXHIBITS,
+    *_alignment.EXHIBITS,
 )

@@ -13,6 +13,7 @@ from tacit.papers._checks import (
     check_positive,
     check_unique,
 )
+from tacit.papers.min2025 import _alpha0, _persists
 
 PAPER = Paper(
     key="min2025",
@@ -72,4 +73,6 @@ EXHIBITS = (
         },
         code="tacit.papers.min2025.robust",
     ),
+    *_alpha0.EXHIBITS,
+    *_persists.EXHIBITS,
 )

@@ -1,0 +1,85 @@
+import math
+
+import pytest
+import torch
+
+from tacit.errors import CallError
+from tacit.lab.bench import Bench
+from tacit.lab.progress import Silent
+from tacit.measure.distance import function_distance
+from tacit.papers.min2024 import alg1
+from tacit.papers.min2024._alg1 import EXHIBITS, Estimates
+
+
+class Memory(dict):
+    def put(self, name, data):
+        self[name] = data
+
+
+@pytest.fixture
+def bench():
+    return Bench("laptop", 0, "cpu", Silent(), Memory())
+
+
+@pytest.mark.parametrize(("K", "K1"), [(3, 2), (3, 1), (4, 2), (7, 5)])
+@pytest.mark.parametrize("theta", [0.01, 0.3])
+def test_the_closed_form_for_relu_is_the_least_hausdorff_distance(K, K1, theta):
+    """Against the 16 activation patterns: on orthogonal planes squares add, c over a fine grid."""
+    c = torch.linspace(0.5, 1.5, 200_001, dtype=torch.float64)
+    cosine, sine = math.cos(theta), math.sin(theta)
+
+    def beyond(long, short):
+        """The distance of the end of a segment from another at angle theta."""
+        along = torch.minimum(long * cosine, short)
+        return (long * cosine - along) ** 2 + (long * sine) ** 2
+
+    one = torch.ones_like(c)
+    ahead, behind = beyond(c, one), beyond(one, c)
+    K2 = K - K1
+    both = torch.maximum(K1 * ahead + K2 * behind, K1 * behind + K2 * ahead)
+    brute = float(both.min().sqrt())
+    assert alg1.known_distance(K, K1, 1.0, theta) == pytest.approx(brute, rel=1e-6)
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0, 3.0, 5.0])
+def test_function_distance_finds_the_known_distance(p):
+    f, F = alg1.known_net(30, 6, 2, p, 0.05, torch.Generator().manual_seed(4))
+    found = function_distance(f, F)
+    truth = alg1.known_distance(6, 2, p, 0.05)
+    assert found.lower == pytest.approx(truth, rel=1e-6)
+    assert truth * (1 - 1e-9) <= found.upper <= truth * (1 + 1e-4)
+
+
+def test_the_released_offset_stalls_where_the_printed_algorithm_arrives(bench):
+    config = Estimates(
+        D=(12, 400), K=4, K1=2, p=(1.0, 3.0), N1=2000, N2=30, max_iter=400, budgets=(10,), plane=2
+    )
+    outcome = alg1.run(config, bench)
+    claims = {claim.id: claim for claim in outcome.claims}
+    exact = ("lower", "upper", "plane", "printed.p1", "printed.p3", "released.p1")
+    assert {name: claims[name].verdict for name in exact} == dict.fromkeys(exact, "holds")
+    assert claims["released.p3"].verdict == "differs"
+    assert "1e-7" in claims["released.p3"].reason
+    assert claims["released.p3"].measured < 0.1
+    assert len(alg1.draw(outcome.data, config).axes) == 3
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"D": (15,)}, "D=15"),
+        ({"p": (1.5,)}, r"p=1\.5"),
+        ({"theta": 2.0}, r"theta=2\.0"),
+        ({"N2": 0}, "N2=0"),
+        ({"K1": 10}, "K1=10"),
+    ],
+)
+def test_impossible_settings_are_refused(wrong, words):
+    with pytest.raises(CallError, match=words):
+        Estimates(**wrong)
+
+
+def test_the_entry_names_the_algorithm():
+    (entry,) = EXHIBITS
+    assert entry.id == "min2024.alg1"
+    assert entry.load() is alg1
