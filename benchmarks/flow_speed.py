@@ -33,7 +33,9 @@ def main() -> None:
         seconds = []
         for _ in range(3):
             start = time.perf_counter()
-            flowed = gradient_flow(TwoLayerNet(w, v, p=p), x, y, until=Until(time=TIME), scout=SCOUT)
+            flowed = gradient_flow(
+                TwoLayerNet(w, v, p=p), x, y, until=Until(time=TIME), scout=SCOUT
+            )
             seconds.append(time.perf_counter() - start)
         end = flowed.ended[0]
         print(

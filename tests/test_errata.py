@@ -9,7 +9,11 @@ from scipy.stats import norm
 from tacit.attack import first_crossing
 from tacit.certify import radius
 from tacit.data import cluster_mixture, orthogonal_centres, sqrt_d_mixture
-from tacit.nets import average_net, centre_net, decoupled_net, prop48_net
+from tacit.measure import algorithm1, alignment_field
+from tacit.nets import TwoLayerNet, average_net, centre_net, decoupled_net, prop48_net
+from tacit.papers.min2024.alg1 import known_distance, known_net
+from tacit.train import Until, gradient_flow
+from tacit.train.losses import pull_at
 
 
 def test_theorem_3_loses_a_factor_K():
@@ -96,3 +100,139 @@ def test_sizes_that_assumption_2_2_admits():
     for k, d, sigma in ((2, 549, None), (32, 12_424, None), (2, 1_415_388, 1.0)):
         assert admits(k, d, sigma or d**-0.5)
         assert not admits(k, d - 1, sigma or (d - 1) ** -0.5)
+
+
+# Theorem 2 and its lemmas: five orthonormal centres, the first K1 of them positive
+
+
+def rates(w, target, p, K1):
+    """d/dt cos(w, target) of positive neurons with unit rows w, as eps -> 0."""
+    centres = orthogonal_centres(5, 5)
+    labels = torch.where(torch.arange(5) < K1, 1.0, -1.0).double()
+    field = alignment_field(w, centres, labels, p)
+    return field @ target - (w @ target) * (field * w).sum(1)
+
+
+def around(target, within, delta, n=20_000):
+    """Random unit rows at cosine 1 - delta from the target, in the span of the rows of `within`."""
+    lean = torch.randn(n, len(within), generator=torch.Generator().manual_seed(0)).double() @ within
+    lean = lean - (lean @ target).unsqueeze(1) * target
+    return leaning(target, lean / lean.norm(dim=1, keepdim=True), delta)
+
+
+def leaning(target, lean, delta):
+    c = 1 - delta
+    return c * target + math.sqrt(1 - c * c) * lean
+
+
+@pytest.mark.parametrize("p", [1.0, 3.0, 6.0])
+def test_off_the_span_the_average_attracts_whatever_p(p):
+    K1, centres = 3, orthogonal_centres(5, 5)
+    average = centres[:K1].sum(0) / math.sqrt(K1)
+    for delta in (0.3, 0.01, 1e-4):
+        c = 1 - delta
+        found = rates(leaning(average, -centres[-1:], delta), average, p, K1).item()
+        formula = p * (1 - c * c) * math.sqrt(K1) * (c / math.sqrt(K1)) ** (p - 1)
+        assert found == pytest.approx(formula, rel=1e-9)
+        assert found > 0
+        if (p, delta) == (3.0, 0.01):
+            assert found == pytest.approx(0.034, abs=5e-4)
+
+
+@pytest.mark.parametrize("p", [2.1, 3.0, 6.0])
+def test_in_the_span_the_average_repels_up_to_an_edge(p):
+    K1, centres = 3, orthogonal_centres(5, 5)
+    average = centres[:K1].sum(0) / math.sqrt(K1)
+    edge = 1 - math.sqrt(1 - 1 / K1)
+    for part in (0.01, 0.5, 0.99):
+        w = around(average, centres[:K1], part * edge)
+        assert rates(w, average, p, K1).max() < 0
+    assert rates(around(average, centres[:K1], 1.02 * edge), average, p, K1).max() > 0
+
+
+def test_with_one_centre_61_contradicts_62():
+    centre = orthogonal_centres(5, 5)[0]
+    w = around(centre, torch.eye(5, dtype=torch.float64), 0.01)
+    assert rates(w, centre, 3.0, K1=1).min() > 0
+
+
+@pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 3.0, 6.0])
+def test_a_centre_attracts_every_neighbour_for_p_above_2_only(p):
+    K1, centres = 3, orthogonal_centres(5, 5)
+    worst = centres[1:K1].sum(0) / math.sqrt(K1 - 1) if p < 2 else centres[1]
+    for delta in (0.01, 0.2, 0.28, 0.3):
+        zeta = 1 - (1 - delta) ** 2
+        unit = p * (1 - delta) ** (p - 1) * zeta
+        least = 1 - (K1 - 1) ** max(1 - p / 2, 0) * (zeta / (1 - delta) ** 2) ** (p / 2 - 1)
+        found = rates(leaning(centres[0], worst.unsqueeze(0), delta), centres[0], p, K1) / unit
+        assert found.item() == pytest.approx(least, rel=1e-9, abs=1e-12)
+        others = around(centres[0], torch.eye(5, dtype=torch.float64), delta)
+        assert rates(others, centres[0], p, K1).min() / unit >= least - 1e-9
+        sign = 0 if p == 2 else 1 if p > 2 and delta < 1 - math.sqrt(0.5) else -1
+        assert (least > 0) - (least < 0) == sign
+        if (p, delta) == (1.0, 0.01):
+            assert least == pytest.approx(-8.9, abs=0.05)
+
+
+def test_lemma_5_is_not_strict_where_a_number_is_zero():
+    z, p = torch.tensor([1.0, 0.0]), 3.0
+    assert [float((z**q).sum() * (z ** (p + 1 - q)).sum()) for q in (0.5, 1, 2, 3.5)] == [1.0] * 4
+
+
+def test_lemma_6_holds_for_the_logistic_loss_with_half_of_y():
+    """-dl/df = y * pull(y f): divided by y, (57) compares the pull with 1, or with 1/2."""
+    f = torch.linspace(-1, 1, 2001, dtype=torch.float64)
+    assert ((pull_at(f, "exp") - 1).abs() <= 2 * f.abs()).all()
+    assert (pull_at(torch.zeros(1), "logistic") - 1).abs().item() == 0.5
+    assert ((pull_at(f, "logistic") - 0.5).abs() <= 2 * f.abs()).all()
+
+
+def test_algorithm_1_has_no_gradient_where_no_neuron_is_active():
+    mixture = cluster_mixture(orthogonal_centres(5, 5), 3, 0.0)
+    x = (-mixture.centres.sum(0, keepdim=True)).requires_grad_()
+    centre_net(mixture, 3.0)(x).square().sum().backward()
+    assert x.grad.norm() == 0
+
+
+def test_algorithm_1_as_released_stalls_at_p_3():
+    f, F = known_net(1000, 10, 6, 3.0, 0.0065, torch.Generator().manual_seed(0))
+
+    def estimate(offset):
+        stream = torch.Generator().manual_seed(1)
+        sizes = {"N1": 2000, "N2": 20, "max_iter": 1000}
+        return algorithm1(f, F, **sizes, generator=stream, offset=offset).value
+
+    assert known_distance(10, 6, 3.0, 0.0065) == pytest.approx(0.0075, abs=5e-5)
+    assert estimate(0.0) == pytest.approx(0.0075, abs=5e-5)
+    assert estimate(1e-7 * 1000) < 2e-5
+
+
+def test_a_sample_of_the_other_class_lets_go_at_p_1_and_never_at_p_3():
+    x, y = torch.tensor([[1.0, 0.0]]).double(), -torch.ones(1).double()
+    start = torch.tensor([[0.8, 0.6]]).double()
+
+    def cosine(p, time):
+        net = TwoLayerNet(1e-5 * start, torch.tensor([1e-5]).double(), p=p)
+        # merging would retire a neuron that nothing activates any more
+        flowed = gradient_flow(net, x, y, until=Until(time=time), tolerance=1e-4, merge_angle=0.0)
+        end = flowed.net
+        assert end.w.norm() < 1e-5
+        return float(end.w[0, 0] / end.w.norm())
+
+    lets_go = math.atanh(0.8)
+    assert cosine(1.0, 0.98 * lets_go) > 0
+    assert cosine(1.0, 1.02 * lets_go) <= 0
+    # 1/c - artanh(c) grows by 3 t
+    for time in (2.0, 8.0):
+        c = cosine(3.0, time)
+        assert 1 / c - math.atanh(c) == pytest.approx(1.25 - lets_go + 3 * time, rel=0.02)
+
+
+def test_a_neuron_that_one_centre_activates_turns_to_it_at_p_1():
+    w = torch.tensor([[0.8, -0.6]]).double()
+    field = alignment_field(w, torch.eye(2).double(), torch.ones(2).double(), 1.0)
+    assert field.tolist() == [[1.0, 0.0]]
+    # the growth of a mass, 2 G: at the average G = sqrt(2), at a centre 1
+    average = torch.full((1, 2), math.sqrt(0.5), dtype=torch.float64)
+    both = alignment_field(average, torch.eye(2).double(), torch.ones(2).double(), 1.0)
+    assert (both * average).sum().item() == pytest.approx(math.sqrt(2))

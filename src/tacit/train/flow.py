@@ -108,7 +108,7 @@ def gradient_flow(
     until: Until,
     loss: LossName = "exp",
     sample_weight: Float[Tensor, "*c n"] | None = None,
-    tolerance: float = 0.02,
+    tolerance: float = 0.005,
     merge_angle: float = 0.03,
     scout: int = 0,
     record: int | Sequence[float] = 0,

@@ -13,7 +13,7 @@ from tacit.papers._checks import (
     check_positive,
     check_unique,
 )
-from tacit.papers.min2025 import _alpha0, _persists
+from tacit.papers.min2025 import _alpha0, _persists, _transition
 
 PAPER = Paper(
     key="min2025",
@@ -75,4 +75,5 @@ EXHIBITS = (
     ),
     *_alpha0.EXHIBITS,
     *_persists.EXHIBITS,
+    *_transition.EXHIBITS,
 )
