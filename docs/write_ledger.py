@@ -1,4 +1,4 @@
-"""Write what `make demo` measured into the claims ledger and the README's table: `make ledger`.
+"""Write what `make verify` measured into the claims ledger and the README's table: `make ledger`.
 
 Reads the run folders, so that no number on those pages is typed by hand.
 """
@@ -28,7 +28,7 @@ def main(runs: Path) -> None:
         total += f", {counts['not testable here']} not testable here"
     ledger = [
         "# Claims ledger\n",
-        f"What `make demo` (laptop scale, seed 0) measured. {total}. Written by `make ledger`.\n",
+        f"What `make verify` (laptop scale, seed 0) measured. {total}. Written by `make ledger`.\n",
     ]
     head = "| exhibit | claim | expected | measured | verdict |\n| --- | --- | --- | --- | --- |"
     every, findings = [head], [head]

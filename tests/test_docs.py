@@ -16,6 +16,21 @@ def code_of(page: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
 
 
+def test_the_flow_page_prints_what_it_says():
+    names: dict = {}
+    for block in code_of("docs/guide/flow.md"):
+        exec(block, names)
+    flowed, centres = names["flowed"], names["mixture"].centres
+    assert flowed.stopped == ["loss"]
+    assert abs(flowed.ended[0].log_time - 9.7) < 0.05
+    assert flowed.exactness[0].energy_error < 1e-3
+    assert names["learned_directions"](flowed.net, centres).learned
+    distance = names["function_distance"](flowed.net, names["centre_net"](names["mixture"], 3.0))
+    assert abs(distance.lower - 0.0141) < 1e-4
+    assert names["quick"].exactness[0].scout_drift < 0.01
+    assert names["many"].history[2].cosines.shape[1:] == (200, 5)
+
+
 def test_the_smallest_exhibit_of_contributing_runs(only_fakes, monkeypatch, capsys):
     for block in code_of("CONTRIBUTING.md"):
         path = only_fakes / re.match(r"# (\S+?):", block).group(1)

@@ -106,3 +106,12 @@ def test_files_that_hold_no_net_are_refused(tmp_path):
     for name, words in (("odd", "kind None"), ("text", "no readable"), ("absent", "no readable")):
         with pytest.raises(RunError, match=words):
             load_net(tmp_path / f"{name}.safetensors")
+
+
+def test_tiny_weights_do_not_underflow() -> None:
+    w = torch.tensor([[3.0, 4.0]], dtype=torch.float64)
+    x = torch.tensor([[1.0, 2.0]], dtype=torch.float64)
+    v = torch.ones(1, dtype=torch.float64)
+    small = TwoLayerNet(1e-100 * w, v, p=12.0)(x)
+    assert torch.allclose(1e100 * small, TwoLayerNet(w, v, p=12.0)(x))
+    assert float(small) > 0

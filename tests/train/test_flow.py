@@ -398,3 +398,34 @@ def test_a_neuron_without_direction_and_biases_at_p_3_are_refused() -> None:
         gradient_flow(TwoLayerNet(net.w, net.v, net.v, p=3.0), x, y, until=Until(time=1.0))
     with pytest.raises(CallError, match="when to stop"):
         Until()
+
+
+def test_the_halving_check_measures_what_the_tolerance_leaves_open() -> None:
+    x, y = points()
+    net = start("mixed", 3.0)
+    found = []
+    for tolerance in (1e-2, 1e-4):
+        flowed = gradient_flow(
+            net, x, y, until=Until(time=3.0), tolerance=tolerance, check=True, merge_angle=0
+        )
+        finer = gradient_flow(
+            net, x, y, until=Until(time=3.0), tolerance=tolerance / 2, merge_angle=0
+        )
+        f, g = flowed.net(x), finer.net(x)
+        said = flowed.exactness[0].halving
+        assert said is not None
+        assert math.isclose(said, float((f - g).abs().max() / f.abs().max()), rel_tol=1e-6)
+        found.append(said)
+    assert found[1] < found[0] / 5
+    assert gradient_flow(net, x, y, until=Until(time=3.0)).exactness[0].halving is None
+
+
+def test_merging_loses_no_balance_worth_naming() -> None:
+    mixture = min2024_mixture(6, 3, 2, 0.0)
+    net = start("wide", 3.0, scale=1e-4, h=60, d=6)
+    flowed = gradient_flow(net, mixture.centres, mixture.labels, until=Until(log_loss=-5.0))
+    before = net.w.square().sum() - net.v.square().sum()
+    after = flowed.net.w.square().sum() - flowed.net.v.square().sum()
+    assert flowed.net.w.shape[0] < 60
+    assert 0 < flowed.exactness[0].balance_error < 1e-6
+    assert abs(float(before - after)) < 1e-6 * float(flowed.net.w.square().sum())

@@ -181,7 +181,7 @@ def newton_step(
     *,
     majorise: bool,
 ) -> Float[Tensor, "n r"]:
-    """delta + d from [H g; g' 0] [d; lam] = -[delta; margin], H = I + lam0 Hess; `outer` holds u_j u_j'.
+    """delta + d from `[H g; g' 0] [d; lam] = -[delta; margin]`, H = I + lam0 Hess; `outer` holds u_j u_j'.
 
     `majorise` puts the curvature of the majorant, m_i p z_i^(p-2) of own neurons alone, for the Hessian's.
     """

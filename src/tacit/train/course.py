@@ -116,7 +116,12 @@ def follow(
                 if why:
                     if frames:
                         note(course.members(torch.tensor([i])), [recorders[ids[i]]], watch)
-                    ended[ids[i]] = closed(course, i, why, recorders[ids[i]])
+                    one = torch.tensor([i])
+                    last = course.members(one)
+                    if merge_angle > 0:
+                        power = p if isinstance(p, float) else p[one]
+                        last = tidied(last, points.members(one), power, watch, merge_angle)
+                    ended[ids[i]] = closed(last, why, recorders[ids[i]])
             stay = torch.tensor([not why for why in reasons])
             if not bool(stay.any()):
                 return [ended[i] for i in range(E)]
@@ -129,8 +134,7 @@ def follow(
         longest = span_of(log_left, course.field.log_pull, rate)
         longest = torch.minimum(longest, unflipped(course, p))
         if until.log_loss is not None:
-            above = (course.field.log_loss.double() - until.log_loss).clamp_min(1e-6)
-            longest = torch.minimum(longest, 1.02 * above / rate.clamp_min(1e-300))
+            longest = torch.minimum(longest, until_loss(course, until.log_loss))
         step = adams(
             course.neurons, course.field, course.past, rate, points, p, course.step, longest,
             log_left, tolerance,
@@ -188,6 +192,15 @@ def nowhere(then: Course, now: Course, tolerance: float) -> Bool[Tensor, " E"]:
     grown = 2 * (now.neurons.q - then.neurons.q).abs().amax(-1)
     fell = (now.field.log_loss - then.field.log_loss).abs()
     return (torch.maximum(turned, grown) < tolerance) & (fell < tolerance / 10)
+
+
+def until_loss(course: Course, goal: float) -> Float[Tensor, " E"]:
+    """How long in tau the loss needs to the goal, if -log L goes on growing as the margins do, exponentially in
+    tau (f is homogeneous), once it is above 1."""
+    loss = course.field.log_loss.double()
+    above = 1.002 * (loss - goal).clamp_min(1e-6)
+    scale = loss.abs().clamp_min(1.0)
+    return scale * torch.log1p(above / scale) / course.rate.clamp_min(1e-300)
 
 
 def unflipped(course: Course, p: Power) -> Float[Tensor, " E"]:
@@ -266,9 +279,8 @@ def touched(neurons: Neurons, points: Points) -> Bool[Tensor, "E k"]:
     return torch.stack(parts).any(0)
 
 
-def closed(course: Course, i: int, why: str, recorder: Recorder) -> Ended:
-    """What member i leaves behind."""
-    one = course.members(torch.tensor([i]))
+def closed(one: Course, why: str, recorder: Recorder) -> Ended:
+    """What a member leaves behind."""
     drop = float(one.first_loss - one.field.log_loss.double())
     return Ended(
         one.neurons,

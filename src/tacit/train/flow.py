@@ -24,7 +24,7 @@ from tacit.errors import CallError
 from tacit.nets.two_layer import TwoLayerNet
 from tacit.train.checks import FlowWarning, checked_points, complaint, warn_floor
 from tacit.train.course import Ended, follow
-from tacit.train.field import Power
+from tacit.train.field import Points, Power, outputs
 from tacit.train.history import History
 from tacit.train.losses import LossName
 from tacit.train.neurons import Neurons, neurons_of
@@ -40,12 +40,18 @@ class Exactness:
 
     `energy_error`: d log L = -||grad L||^2 / L dt must add up to the fall of the loss; the relative gap.
     `merge_error`: what merging and retiring changed in f, relative to its largest value, summed over all merges.
+    `balance_error`: sum_j ||w_j||^2 - v_j^2 is conserved; what merging lost of it, relative to ||theta||^2 (0
+    with a fixed second layer).
     `scout_drift`: the mean angle between the scouted directions and where all data led them (0: not scouted).
+    `halving`: with `check`, the largest change of f at the points when the tolerance is halved, relative to the
+    largest |f|; None without.
     """
 
     energy_error: float
     merge_error: float
+    balance_error: float
     scout_drift: float
+    halving: float | None
 
 
 @dataclass(frozen=True)
@@ -114,6 +120,7 @@ def gradient_flow(
     record: int | Sequence[float] = 0,
     watch: Float[Tensor, "m D"] | None = None,
     powers: Float[Tensor, " E"] | None = None,
+    check: bool = False,
     seed: int = 0,
 ) -> Flowed:
     """Follow the gradient flow of `net` (w (E, h, D) or (h, D)) on points x (shared, or one set a member).
@@ -123,6 +130,7 @@ def gradient_flow(
     on which the alignment phase is scouted (0: all data from the start); for weights that start small. `record`:
     times to keep, or about how many moments, with cosines to the directions `watch` (the axes keep it all).
     `powers`: one p a member in place of net.p. `sample_weight`: c_i, default 1/n; ones for a summed loss.
+    `check`: follow it once more at half the tolerance, for `exactness`.
     """
     w, v = net.w, net.v
     E = math.prod(w.shape[:-2])
@@ -153,33 +161,78 @@ def gradient_flow(
         p = powers.to(points.x).reshape(E, 1, 1)
     seen = points.x.new_zeros(0, points.x.shape[2]) if watch is None else watch.to(points.x)
     seen = seen / seen.norm(dim=1, keepdim=True).clamp_min(1e-30)
-    ahead = None
-    if scout:
-        if record or E > 1 or powers is not None:
-            raise CallError("scout: one net at a time, without record and powers")
-        generator = torch.Generator().manual_seed(seed)
-        ahead = scouted(start, points, float(net.p), scout, tolerance, until, generator)
-    if ahead is not None:
-        end = confirmed(ahead, points, float(net.p), until, tolerance, merge_angle)
-        ends, drift = [end], [drift_of(ahead, end)]
-    else:
-        frames = record if isinstance(record, int) else 0
-        marks = () if isinstance(record, int) else [math.log(t) for t in record]
-        ends = follow(
-            start, points, p, until, tolerance=tolerance, merge_angle=merge_angle,
-            frames=frames, log_marks=marks, watch=seen,
-        )  # fmt: skip
-        drift = [0.0] * E
+    if scout and (record or E > 1 or powers is not None):
+        raise CallError("scout: one net at a time, without record and powers")
+    marks = () if isinstance(record, int) else tuple(math.log(t) for t in record)
+    frames = record if isinstance(record, int) else 0
+    plan = Plan(until, merge_angle, scout, frames, marks, seen, seed)
+    ends, drift = solved(start, points, p, plan, tolerance)
+    halving: list[float | None] = [None] * E
+    if check:
+        again, _ = solved(start, points, p, plan, tolerance / 2)
+        halving = [
+            apart(one, two, points, i, p)
+            for i, (one, two) in enumerate(zip(ends, again, strict=True))
+        ]
+    lost = [
+        balance_lost(start.members(torch.tensor([i])), end.neurons) for i, end in enumerate(ends)
+    ]
     exact = tuple(
-        Exactness(end.energy_error, end.merge_error, d) for end, d in zip(ends, drift, strict=True)
+        Exactness(end.energy_error, end.merge_error, b, d, half)
+        for end, b, d, half in zip(ends, lost, drift, halving, strict=True)
     )
     each = tuple(powers.tolist()) if powers is not None else (float(net.p),) * E
     for i, end in enumerate(ends):
-        mine = points.members(torch.tensor([i]))
-        text = complaint(end, mine, each[i], until)
+        text = complaint(end, points.members(torch.tensor([i])), each[i], until)
         if text:
             warnings.warn(FlowWarning(f"member {i}: {text}" if E > 1 else text), stacklevel=2)
     return Flowed(tuple(ends), each, net.b is not None, exact)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What of a call does not depend on the tolerance."""
+
+    until: Until
+    merge_angle: float
+    scout: int
+    frames: int
+    marks: tuple[float, ...]
+    watch: Float[Tensor, "m D"]
+    seed: int
+
+
+def solved(
+    start: Neurons, points: Points, p: Power, plan: Plan, tolerance: float
+) -> tuple[list[Ended], list[float]]:
+    """Every member at its end, scouted where that is asked for and shows something; and the scouts' drift."""
+    if plan.scout:
+        assert isinstance(p, float)
+        generator = torch.Generator().manual_seed(plan.seed)
+        ahead = scouted(start, points, p, plan.scout, tolerance, plan.until, generator)
+        if ahead is not None:
+            end = confirmed(ahead, points, p, plan.until, tolerance, plan.merge_angle)
+            return [end], [drift_of(ahead, end)]
+    ends = follow(
+        start, points, p, plan.until, tolerance=tolerance, merge_angle=plan.merge_angle,
+        frames=plan.frames, log_marks=plan.marks, watch=plan.watch,
+    )  # fmt: skip
+    return ends, [0.0] * len(ends)
+
+
+def apart(one: Ended, two: Ended, points: Points, i: int, p: Power) -> float:
+    """The largest difference of two ends of member i at its points, relative to the largest |f|."""
+    mine = points.members(torch.tensor([i]))
+    power = p if isinstance(p, float) else float(p[i])
+    f, g = (outputs(end.neurons, mine.x, power) for end in (one, two))
+    return float((f - g).abs().max() / f.abs().max().clamp_min(1e-300))
+
+
+def balance_lost(start: Neurons, end: Neurons) -> float:
+    """How much of sum_j ||w_j||^2 - v_j^2 one member lost, relative to ||theta||^2 at the end."""
+    before, after = start.balance, end.balance
+    size = ((2 * end.log_norm.double()).exp() * (1 + end.tilt.double().square())).sum()
+    return float((after - before).abs().sum() / size.clamp_min(1e-300))
 
 
 def cast(neurons: Neurons, like: Tensor) -> Neurons:

@@ -85,6 +85,12 @@ class Neurons:
         return torch.where(self.sign == 0, -math.inf, norm)
 
     @property
+    def balance(self) -> Float[Tensor, " E"]:
+        """sum_j ||w_j||^2 - v_j^2, which the flow conserves (0 where v is fixed), in float64."""
+        sign = (self.kind == WIDE).double() - (self.kind == TALL).double()
+        return (sign * (2 * self.log_k.double()).exp()).sum(-1)
+
+    @property
     def side(self) -> Float[Tensor, "E k"]:
         """sign(v), as it is now."""
         return torch.where(self.kind == WIDE, self.q.sign(), self.sign)

@@ -71,7 +71,8 @@ def scouted(
     start = start.moved(torch.zeros_like(start.u), torch.zeros_like(start.q))
     if float(start.log_mass.exp().sum()) >= MASS:
         return None
-    goal = float(flat.log_c.logsumexp(-1)) - 3.0
+    # below the lightest point's share of the loss every point is fitted, and no cluster is left out
+    goal = min(float(flat.log_c.logsumexp(-1)) - 3.0, float(flat.log_c.min()) - 1.0)
     [ended] = follow(
         start,
         flat,
@@ -130,7 +131,7 @@ def confirmed(
         )
         total = float(points.log_c.logsumexp(-1))
         plan.insert(0, (part, Until(log_loss=total + NEAR_ZERO, evaluations=2000)))
-    looks = 0
+    looks, energy_error, merge_error = 0, 0.0, 0.0
     for data, goal in plan:
         if goal.time is not None:
             goal = replace(goal, time=goal.time - math.exp(log_time))
@@ -140,8 +141,13 @@ def confirmed(
         )  # fmt: skip
         log_time = float(torch.logaddexp(torch.tensor(log_time), torch.tensor(end.log_time)))
         book, neurons, looks = chained(book, end.book), end.neurons, looks + end.looks
+        energy_error = max(energy_error, end.energy_error)
+        merge_error += end.merge_error
     first = left_behind(ahead, none)
-    return replace(end, book=chained(first, book), log_time=log_time, looks=looks)
+    return replace(
+        end, book=chained(first, book), log_time=log_time, looks=looks, energy_error=energy_error,
+        merge_error=merge_error,
+    )  # fmt: skip
 
 
 def left_behind(ahead: Scouted, none: Float[Tensor, "0 D"]) -> Ledger:
