@@ -115,3 +115,11 @@ def test_tiny_weights_do_not_underflow() -> None:
     small = TwoLayerNet(1e-100 * w, v, p=12.0)(x)
     assert torch.allclose(1e100 * small, TwoLayerNet(w, v, p=12.0)(x))
     assert float(small) > 0
+
+
+def test_the_gradient_is_finite_where_a_neuron_is_off() -> None:
+    w = torch.tensor([[1.0, 0.0]], dtype=torch.float64, requires_grad=True)
+    x = torch.tensor([[-1.0, 2.0], [1.0, 1.0]], dtype=torch.float64)
+    TwoLayerNet(w, torch.ones(1, dtype=torch.float64), p=1.5)(x).sum().backward()
+    assert w.grad is not None
+    assert torch.allclose(w.grad, torch.tensor([[1.0, 1.5]], dtype=torch.float64))

@@ -47,9 +47,9 @@ class TwoLayerNet:
         if self.p == 1:
             return active
         norm = self.w.norm(dim=-1).unsqueeze(-2)
-        # z (z/||w||)^(p-1): powers of weights of 1e-100 would underflow
+        # ||w|| (z/||w||)^p: powers of weights of 1e-100 would underflow
         along = active / torch.where(norm > 0, norm, torch.ones_like(norm))
-        return torch.where(norm > 0, active * along ** (self.p - 1), 0.0)
+        return torch.where(norm > 0, norm * along**self.p, 0.0)
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, str]]:
         """Tensors and metadata, as `nets/*.safetensors` of a run folder hold them."""
