@@ -83,6 +83,37 @@ def test_agrees_with_all_subsets(ties_break, seed, D, h):
         assert found.lower[i] <= exact * (1 + 1e-10)
 
 
+def nearly_parallel(seed, angle, biases, n, D=4):
+    """Two opposite neurons, each with two lighter ones of its sign at about `angle`, as trained nets have."""
+    g = torch.Generator().manual_seed(seed)
+    heavy = torch.linalg.qr(torch.randn(D, 2, generator=g, dtype=torch.float64)).Q.T
+    size = f64([1.0, 0.1, 0.02]).repeat(2)
+    off = torch.randn(6, D, generator=g, dtype=torch.float64) / math.sqrt(D)
+    u = heavy.repeat_interleave(3, 0) + angle * (size < 1).unsqueeze(1) * off
+    w = size.unsqueeze(1) * u / u.norm(dim=1, keepdim=True)
+    b = 0.1 * size * torch.randn(6, generator=g, dtype=torch.float64) if biases else None
+    net = TwoLayerNet(w, size * f64([1, 1, 1, -1, -1, -1]), b)
+    y = f64([1.0, -1.0]).repeat(n)[:n]
+    x = torch.where(y.unsqueeze(1) > 0, heavy[0], heavy[1]) - 0.3 * heavy.flip(0).repeat(n, 1)[:n]
+    return net, x + 0.1 * torch.randn(n, D, generator=g, dtype=torch.float64), y
+
+
+@pytest.mark.parametrize("biases", [False, True])
+@pytest.mark.parametrize("angle", [1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6])
+def test_nearly_parallel_neurons_are_exact_too(angle, biases):
+    """No interval of 200 points is wide; the first few by all subsets, merged or not."""
+    net, x, y = nearly_parallel(0, angle, biases, 200)
+    check(net, x, y, relu_radius(net, x, y))
+    few, sign = x[:6], y[:6]
+    found = radius(net, few, sign)
+    b = torch.zeros_like(net.v) if net.b is None else net.b
+    tensors = [t.numpy() for t in (net.w, net.v, b)]
+    exact = [enumerated_radius(*tensors, few[i].numpy(), float(sign[i])) for i in range(6)]
+    assert found.upper.tolist() == pytest.approx(exact, rel=1e-9)
+    assert found.lower.tolist() == pytest.approx(exact, rel=3e-8)
+    assert (found.lower <= f64(exact) * (1 + 1e-12)).all()
+
+
 @settings(max_examples=8)
 @given(seed=st.integers(0, 9999), D=st.sampled_from([1, 3, 30]), h=st.integers(1, 10))
 def test_no_random_move_within_the_certificate_breaks(seed, D, h):

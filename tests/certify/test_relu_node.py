@@ -57,3 +57,18 @@ def test_an_empty_set_is_far():
     nodes = nodes_of(sides, Values(one, none, one, none), none, none)
     solved = Ascent(sides)(nodes, one, torch.full((1,), torch.inf, dtype=torch.float64))
     assert solved.bound.item() > 1e12
+
+
+@pytest.mark.parametrize("angle", [1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6])
+def test_a_light_neuron_that_is_alone_in_a_cone_is_not_lost_by_rounding(angle):
+    """{<w_i, delta> <= -z_i}: a point of it as long as the bound is the nearest."""
+    u = torch.eye(4).double()[:1] + angle * normal(1, 4, 4) / 2
+    w = torch.tensor([20, 0.3, 0.1, 0.01]).double().unsqueeze(1) * u / u.norm(dim=1, keepdim=True)
+    z = (0.5 * torch.eye(4).double()[:1] + 0.1 * normal(2, 500, 4)) @ w.T
+    none = torch.zeros(500, 0, dtype=torch.float64)
+    sides = sides_of(w, torch.zeros(0, 4, dtype=torch.float64), 0.0)
+    nodes = nodes_of(sides, Values(z, none, z.abs(), none), none, none)
+    far = torch.full((500,), torch.inf, dtype=torch.float64)
+    solved = Ascent(sides)(nodes, (z > 0).double(), far)
+    assert torch.allclose(solved.delta.norm(dim=1), solved.bound, rtol=1e-9, atol=1e-12)
+    assert ((z + solved.delta @ w.T) / w.norm(dim=1)).max() < 1e-8

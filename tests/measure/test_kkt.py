@@ -11,12 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
+from tacit.data import min2024_mixture
 from tacit.errors import CallError
 from tacit.measure import kkt as module
 from tacit.measure.kkt import kkt_cosine, kkt_residual, scaled
-from tacit.measure.kkt_cone import nearest_in_cone
+from tacit.measure.kkt_cone import by_active_set, nearest_in_cone
+from tacit.measure.kkt_pulls import pulls
 from tacit.measure.margins import margins, parameters
 from tacit.nets import TwoLayerNet
+from tacit.train import Until, gradient_flow
 
 ROOT = math.sqrt(0.5)
 
@@ -218,6 +221,99 @@ def test_the_pulls_of_the_loss_are_taken_where_they_are_good_enough(slack):
     assert tight.slackness <= 1e-4 * (1 + 1e-6) < found.slackness
 
 
+def at_the_end_of_a_flow(alpha, n=200):
+    """A ReLU net trained on the clusters of min2024, and its data."""
+    g = torch.Generator().manual_seed(int(1000 * alpha))
+    sample = min2024_mixture(40, 6, 3, alpha, g).sample(n, g)
+    w, v = (1e-7 * torch.randn(*shape, generator=g).double() for shape in ((60, 40), (60,)))
+    flowed = gradient_flow(TwoLayerNet(w, v), sample.x, sample.y, until=Until(log_loss=-11.0))
+    return flowed.net, sample.x, sample.y
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.1, 0.3])
+def test_eased_pulls_are_multipliers_of_a_flow_and_not_below_the_least(alpha):
+    net, x, y = at_the_end_of_a_flow(alpha)
+    found = kkt_residual(net, x, y)
+    assert found.stationarity <= 1e-2 < math.sqrt(1 - float(kkt_cosine(net, x, y, "exp")) ** 2)
+    assert (found.multipliers >= 0).all()
+    # the number is that of the multipliers, by autograd
+    one = at_margin_one(net, x, y)
+    A, theta = corners(one, x, y, kink=0)[0], parameters(one).flatten().numpy()
+    left = np.linalg.norm(theta - A @ found.multipliers.numpy()) / np.linalg.norm(theta)
+    assert found.stationarity == pytest.approx(left, rel=1e-6)
+    exact = by_least_squares(net, x, y, math.inf)[0]
+    assert found.stationarity - found.gap <= exact <= found.stationarity
+    least = kkt_residual(net, x, y, enough=0)
+    # inner products lose half of the digits
+    assert least.stationarity == pytest.approx(exact, rel=2e-4, abs=1e-7)
+    assert least.stationarity - least.gap <= exact
+
+
+def kinked_net(n, D=60):
+    """Two neurons orthogonal to the other class's centres, whose points, alpha = .001, are at kinks by dozens."""
+    g = torch.Generator().manual_seed(3)
+    sample = min2024_mixture(D, 6, 3, 1e-3, g).sample(n, g)
+    x, y = sample.x, sample.y
+    means = [torch.linalg.svd(x[y == s], full_matrices=False).Vh[:3] for s in (1, -1)]
+    rows = [x[y == s].mean(0) + 0.05 * normal(D, seed=s + 9) for s in (1, -1)]
+    w = torch.stack([r - m.T @ (m @ r) for r, m in zip(rows, reversed(means), strict=True)])
+    w = 5 * w / w.norm(dim=1, keepdim=True)
+    return TwoLayerNet(w, torch.tensor([5.0, -5.0]).double()), x, y
+
+
+@pytest.mark.parametrize("slack", [0.02, math.inf])
+def test_the_search_keeps_its_budget_and_says_what_may_be_missing(slack, monkeypatch):
+    net, x, y = kinked_net(1500)
+    assert int(module.at_kink(net, x, 1e-4).any(1).sum()) > 300
+    spent = []
+    factorise = torch.linalg.cholesky_ex
+
+    def counted(G):
+        spent.append(len(G) ** 3 / 3)
+        return factorise(G)
+
+    monkeypatch.setattr(torch.linalg, "cholesky_ex", counted)
+    least = kkt_residual(net, x, y, slack=slack, enough=0)
+    before = math.inf
+    for work in (0.0, 1e7, 1e8, 1e9):
+        monkeypatch.setattr(module, "WORK", work)
+        spent.clear()
+        found = kkt_residual(net, x, y, slack=slack, enough=0)
+        assert sum(spent) <= work
+        assert found.stationarity - found.gap <= least.stationarity + 1e-9
+        assert least.stationarity <= found.stationarity + 1e-9 <= before + 2e-9
+        assert found.slackness <= slack * (1 + 1e-6)
+        before = found.stationarity
+
+
+def test_the_rounds_are_counted_too(monkeypatch):
+    net, x, y = kinked_net(1500)
+    solved = []
+    fit = module.fitted
+    monkeypatch.setattr(module, "fitted", lambda *a: solved.append(1) or fit(*a))
+    monkeypatch.setattr(module, "ROUNDS", 2)
+    monkeypatch.setattr(module, "MOST", 4)
+    monkeypatch.setattr(module, "FEWEST", 4)
+    monkeypatch.setattr(module, "ADDED", 2)
+    found = kkt_residual(net, x, y, enough=0)
+    assert len(solved) == 2
+    assert found.gap > 0
+
+
+@pytest.mark.parametrize("slack", [1e-9, 1e-3, 0.05, 0.5, math.inf])
+def test_pulls_keep_the_budget_of_slackness(slack):
+    margin = 10 + 3 * normal(200, seed=1).abs()
+    weight = pulls(margin, slack)
+    slackness = float(weight @ (margin / margin.min() - 1))
+    assert float(weight.sum()) == pytest.approx(1)
+    assert slackness <= slack
+    plain = torch.softmax(-margin, 0)
+    if float(plain @ (margin / margin.min() - 1)) <= slack:
+        torch.testing.assert_close(weight, plain)
+    else:
+        assert slackness == pytest.approx(slack / 2, rel=1e-6)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_larger_budget_never_raises_the_stationarity(seed):
     net, x, y = drawn(seed, n=30)
@@ -304,10 +400,24 @@ def test_the_cone_is_that_of_nnls_with_equal_columns_too(seed, copies):
     t = normal(6, seed=seed + 1)
     t = t / t.norm()
     none = torch.zeros(9 * copies, dtype=torch.bool)
-    nu, omega, _ = nearest_in_cone(A.T @ A, A.T @ t, torch.zeros(9 * copies).double(), none)
+    found = nearest_in_cone(A.T @ A, A.T @ t, torch.zeros(9 * copies).double(), none)
     _, wanted = nnls(A.numpy(), t.numpy())
-    assert omega == 0
-    assert float((t - A @ nu).norm()) == pytest.approx(wanted, abs=1e-6)
+    assert found is not None
+    assert found.omega == 0
+    assert float((t - A @ found.nu).norm()) == pytest.approx(wanted, abs=1e-6)
+
+
+@given(seed=st.integers(0, 10**6), bounded=st.booleans())
+def test_the_active_set_that_takes_over_finds_the_same_point_of_the_cone(seed, bounded):
+    A = normal(12, 9, seed=seed)
+    A, t = A / A.norm(dim=0), normal(12, seed=seed + 1)
+    t = t / t.norm()
+    c = normal(9, seed=seed + 2) if bounded else torch.zeros(9).double()
+    c = c / c.abs().amax().clamp_min(1)
+    one = nearest_in_cone(A.T @ A, A.T @ t, c, torch.zeros(9, dtype=torch.bool))
+    nu, omega = by_active_set(A.T @ A, A.T @ t, c)
+    torch.testing.assert_close(nu, one.nu, rtol=1e-5, atol=1e-7)
+    assert omega == pytest.approx(one.omega, rel=1e-4, abs=1e-6)
 
 
 def test_wrong_calls_are_named():

@@ -122,7 +122,7 @@ def test_a_run_that_was_killed_goes_on_and_finds_the_same(outcome, parts):
         ("critical", lambda a: a * 1.05, "radius.p3"),
         ("critical", lambda a: a * 0.95, "radius.p1"),
         ("kkt_cosine", lambda a: a * 0 + 0.9997, "kkt.p3"),
-        ("kkt_cosine", lambda a: a * 0 + 0.9997, "kkt.p1"),
+        ("kkt_residual", lambda a: a * 0 + 0.021, "kkt.p1"),
         ("distance", lambda a: a + 0.2, "distance.p1"),
         ("upper", lambda a: a * 2, "robust.p1"),
         ("lower", lambda a: a / 2, "robust.p3"),
@@ -167,6 +167,7 @@ def test_slackness_is_that_of_the_pulls():
     up, down = pull[0] * 2 + pull[1] * 3, pull[2] * 2.5
     expected = 2 * (up + down) / (2 * math.sqrt(2 * (up**2 + down**2)))
     assert found["kkt_cosine"] == pytest.approx(expected, rel=1e-6)
+    assert found["kkt_residual"] <= math.sqrt(1 - expected**2) + 1e-9
     assert fig2.of_kkt(net, x, -y)["slackness"] == math.inf
 
 

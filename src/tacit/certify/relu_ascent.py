@@ -12,6 +12,9 @@ s = the sum over the faces, and w_i the free neurons, (lam, mu) solves the norma
 min ||lam s + sum mu_i w_i||^2 / 2 - lam c_s - sum mu_i z_i, and theta_i = mu_i / lam. It is taken where it
 helps. A few rounds of sweeps and active-set steps reach machine precision.
 
+**Cones.** Where all lines are 0 and nothing is constant, c and g are linear in theta: its length does not matter,
+but rounding must not make it 0. A coordinate that alone is above 0 stays; the largest is put at 1 after sweeps.
+
 **Stopping.** At delta = -(c/q) g the own neurons have values z + <w, delta> =: e, and
 
     gap = sum relu(e) - theta e >= 0
@@ -61,8 +64,7 @@ class Ascent:
             some, trial = nodes.at(here), theta[here]
             for _ in range(SWEEPS):
                 trial = sweep(self.sides, some, trial)
-            # where all lines are 0 only the direction of theta matters: its largest entry is put at 1
-            cone = (some.base == 0) & (some.slope == 0).all(1)
+            cone = is_cone(some)
             if cone.any():
                 trial[cone] /= trial[cone].amax(1, keepdim=True)
             bound = halfspace(self.sides, some, trial, 2.0)[0]
@@ -87,6 +89,7 @@ def sweep(sides: Sides, nodes: Nodes, theta: Float[Tensor, "N m"]) -> Float[Tens
     c = nodes.base + (nodes.own * theta).sum(1)
     # neurons as rows: each is contiguous over the nodes
     z, columns = nodes.own.T.contiguous(), theta.T.contiguous()
+    cone = is_cone(nodes).nonzero().squeeze(1)
     for i in range(len(gram)):
         rise, at = z[i] * q, c * r[i]
         rise = torch.where((rise - at).abs() > NOISE * at.abs(), rise - at, 0.0)
@@ -94,13 +97,20 @@ def sweep(sides: Sides, nodes: Nodes, theta: Float[Tensor, "N m"]) -> Float[Tens
         # a line that does not fall: the maximum is at the end of the box to which it rises
         step = torch.where(bend > 0, rise / bend, rise.sign() * 2)
         t = (columns[i] + step.nan_to_num(0.0)).clamp(0, 1) - columns[i]
-        # rounding must not lead to theta = 0 where only its direction matters
         t = torch.where(c + t * z[i] > NOISE * c, t, 0.0)
+        if len(cone):
+            others = (columns[:, cone] > 0).sum(0) - (columns[i, cone] > 0).to(torch.long)
+            t[cone] = torch.where(others > 0, t[cone], 0.0)
         columns[i] += t
         c = c + t * z[i]
         q = (q + t * (2 * r[i] + t * gram[i, i])).clamp_min(0)
         r += gram[i].unsqueeze(1) * t
     return columns.T
+
+
+def is_cone(nodes: Nodes) -> Bool[Tensor, " N"]:
+    """Where all lines are 0 and nothing is constant."""
+    return (nodes.base == 0) & (nodes.slope == 0).all(1)
 
 
 def active_set(

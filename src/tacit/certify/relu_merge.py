@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.attack.minimal import minimal, moved_on
-from tacit.attack.norms import Norm
+from tacit.attack.norms import L2, Norm
 from tacit.attack.reduce import Reduced, reduce_net
 from tacit.attack.target import TwoLayerTarget
 from tacit.certify.crown import crown_radius
@@ -24,6 +24,9 @@ from tacit.certify.poly_merge import merge_shift, pruned_mass
 from tacit.certify.relu import relu_radius
 from tacit.nets import TwoLayerNet
 
+FEW_NEURONS = (
+    12  # in l2, where nodes are cheap, branch and bound takes them as they are, parallel or not
+)
 MOST_NEURONS = 64  # after merging; beyond, branch and bound gives way to one linear relaxation
 
 
@@ -35,9 +38,10 @@ def merged_radius(
     *,
     ties_break: bool = True,
 ) -> Radii:
-    """The interval of each point; exact to 1e-9 for few neurons, none of them parallel. float64, p = 1."""
+    """The interval of each point, p = 1, float64; exact to 1e-9 for few neurons, in l2 if parallel too."""
     reduced = reduce_net(net)
-    if len(net.v) == len(reduced.net.v) <= MOST_NEURONS or not ties_break:
+    few = norm is L2 and len(net.v) <= FEW_NEURONS
+    if few or len(net.v) == len(reduced.net.v) <= MOST_NEURONS or not ties_break:
         found = relu_radius(net, x, y, norm=norm.order, ties_break=ties_break)
         return Radii(found.lower, found.upper)
     upper = minimal(net, x, y, norm=norm).radius

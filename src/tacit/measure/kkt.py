@@ -25,6 +25,7 @@ from torch.nn.functional import logsigmoid
 
 from tacit.errors import CallError
 from tacit.measure.kkt_cone import SOFT, nearest_in_cone
+from tacit.measure.kkt_pulls import eased, pulls
 from tacit.measure.kkt_rows import Rows, derivative_rows
 from tacit.measure.margins import (
     blocks,
@@ -41,6 +42,7 @@ from tacit.train.losses import LossName
 FEWEST, MOST = 128, 1024  # points of least margin that the search for multipliers begins with
 ADDED = 256  # columns that join in a round, at most
 ROUNDS = 200
+WORK = 6e9  # multiplications that the pulls, and again the rounds, may take: about 2 s of one core
 CLOSE = 2e-4  # the search ends where this is all that stationarity squared can still fall by, relatively
 ROUNDING = 1e-13  # of what is left of theta, next to theta
 REFINED = 2  # steps of refinement
@@ -115,9 +117,11 @@ def kkt_residual(
     stationarity alone. `kink` is the relative distance at which a ReLU is taken to be at its kink (p = 1). One
     net, not an ensemble; where parallel neurons are many, merge them first: a round costs n h D.
 
-    The search ends once the stationarity is at most `enough`, or the least to 1e-4 of itself. First of all the
-    pulls of the exponential loss, lambda_i ~ exp(-m_i) before the scaling, are tried: near the end of a flow they
-    are multipliers. To know the least, take enough=0; with thousands of support points that takes minutes.
+    The search ends once the stationarity is at most `enough`, or the least to 1e-4 of itself, or when its budget
+    is spent (`WORK` multiplications, `ROUNDS` rounds). Then the best found is returned, and `gap` says how far
+    from the least it may be. First of all the pulls of the exponential loss, lambda_i ~ exp(-m_i) before the
+    scaling, are tried and eased (`kkt_pulls`): near the end of a flow they are multipliers, and no rounds are
+    needed. To know the least, take enough=0; with thousands of support points that is beyond the budget.
 
     With lambda_i phi_ij = mu_ij in [0, lambda_i] this is the projection of theta onto a cone, under one linear
     inequality. Its columns are the points' derivatives at every corner phi in {0, 1} of the kinks, made where
@@ -143,25 +147,32 @@ def kkt_residual(
     net = scaled(in_float64(net), least ** (-1 / degree(net)))
     x, y = x.to(torch.float64), y.to(torch.float64)
     rows = derivative_rows(net, x, y)
-    pulls = of_pulls(net, rows, margin, slack)
-    if pulls.stationarity <= enough:
-        return pulls
-    found = projected(net, rows, y, margin / least, at_kink(net, x, kink), slack, enough)
+    found = of_pulls(net, rows, margin, slack, enough)
+    if found.stationarity > enough:
+        found = projected(net, rows, y, margin / least, at_kink(net, x, kink), slack, enough, found)
     return replace(found, least_margin=least)
 
 
-def of_pulls(net: TwoLayerNet, rows: Rows, margin: Float[Tensor, " n"], slack: float) -> Kkt:
-    """What multipliers lambda_i ~ exp(-m_i), of the best length, leave; inf where they exceed the budget.
+def of_pulls(
+    net: TwoLayerNet, rows: Rows, margin: Float[Tensor, " n"], slack: float, enough: float
+) -> Kkt:
+    """What the pulls leave, of the best length and eased.
 
     `margin` is that of the given net, `net` and `rows` are scaled to least margin 1.
     """
-    least = float(margin.min())
-    weight = torch.softmax(-margin, 0)
-    slackness = float(weight @ (margin / least - 1))
-    theta, pull = parameters(net), rows.total(weight)
-    length = float((theta * pull).sum() / pull.square().sum())
-    rho = float((theta - length * pull).norm() / theta.norm()) if slackness <= slack else math.inf
-    return Kkt(rho, 0.0, slackness, length * weight, rho, least)
+    theta = parameters(net)
+    size = float(theta.norm())
+    theta, weight, over = theta / size, pulls(margin, slack), margin / margin.min() - 1
+    pull = rows.total(weight)
+    weight = weight * float((theta * pull).sum() / pull.square().sum())
+    weight, rest = eased(rows, theta, weight, allowed(over, slack), enough, WORK)
+    rho = float(rest.norm())
+    return Kkt(rho, 0.0, float(weight @ over / weight.sum()), weight * size, rho, 1.0)
+
+
+def allowed(over: Float[Tensor, " n"], slack: float) -> Float[Tensor, " n"]:
+    """c with <c, lambda> <= 0 where the slackness is at most `slack`; 0 where it may be anything."""
+    return over - slack if math.isfinite(slack) else torch.zeros_like(over)
 
 
 def scaled(net: TwoLayerNet, factor: float) -> TwoLayerNet:
@@ -185,13 +196,14 @@ def projected(
     kink: Bool[Tensor, "n h"],
     slack: float,
     enough: float,
+    known: Kkt,
 ) -> Kkt:
-    """The rounds of `kkt_residual`, for a net whose least margin is 1."""
+    """The rounds of `kkt_residual`, for a net whose least margin is 1; `known` where they find nothing better."""
     theta = parameters(net)
     size = float(theta.norm())
     theta = theta / size
     signed = y.unsqueeze(1) * net.v
-    over = margin - 1 - slack if math.isfinite(slack) else torch.zeros_like(margin)
+    over = allowed(margin - 1, slack)
     # <d m_i, theta> at least: its homogeneous value, less what a kink within the tolerance may take away
     pull = degree(net) * margin - (kink * (net.v * rows.z).abs()).sum(1)
     pull = pull.clamp_min(TINY) / size
@@ -200,28 +212,45 @@ def projected(
     chosen = margin.argsort()[: min(max(near, FEWEST), MOST)]
     slope = rows.slope[chosen]
     on = torch.zeros_like(chosen, dtype=torch.bool)
-    for left in reversed(range(ROUNDS)):
-        weight, toll, rest = fitted(rows.at(chosen, slope), theta, over[chosen], on)
-        rho = float(rest.norm())
-        across, others = rows.along(rest)
+    best, square, left = known, 0.0, WORK  # square: the least stationarity squared is no less
+    for _ in range(ROUNDS):
+        left -= rows.slope.numel() * theta.shape[1] + len(chosen) ** 2 * sum(theta.shape)
+        fit = fitted(rows.at(chosen, slope), theta, over[chosen], on, left)
+        if fit is None:  # out of work: `gap` says what may be missing
+            break
+        left -= fit.work
+        rho = float(fit.rest.norm())
+        across, others = rows.along(fit.rest)
         gain = torch.where(kink, (signed * across).clamp_min(0), rows.slope * across)
-        price = gain.sum(1) + others - toll * over
-        bound = 2 * float((price / pull).amax().clamp_min(0))
+        price = gain.sum(1) + others - fit.toll * over
+        # the dual bound: true for any weights and toll, however well the columns were fitted
+        lower = 2 * float((theta * fit.rest).sum() - (price / pull).amax().clamp_min(0)) - rho**2
+        square = max(square, lower)
+        if rho < best.stationarity:
+            multipliers = torch.zeros_like(margin).index_add_(0, chosen, fit.weight) * size
+            slackness = float((multipliers * (margin - 1)).sum() / multipliers.sum())
+            best = Kkt(rho, 0.0, slackness, multipliers, rho, 1.0)
         worth = price / norm
         joining = worth.argsort(descending=True)[:ADDED]
         joining = joining[worth[joining] > ROUNDING]
-        done = rho <= max(enough, ROUNDING) or bound <= CLOSE * rho**2 or len(joining) == 0
-        if done or left == 0:  # out of rounds: `gap` says what may be missing
+        if rho <= max(enough, ROUNDING) or lower >= (1 - CLOSE) * rho**2 or len(joining) == 0:
             break
         favoured = signed[joining] * (signed * across)[joining].gt(0)
         corner = torch.where(kink[joining], favoured, rows.slope[joining])
-        kept = weight > 0
+        kept = fit.weight > 0
         chosen, slope = torch.cat([chosen[kept], joining]), torch.cat([slope[kept], corner])
         on = torch.arange(len(chosen), device=margin.device) < int(kept.sum())
-    multipliers = torch.zeros_like(margin).index_add_(0, chosen, weight) * size
-    slackness = float((multipliers * (margin - 1)).sum() / multipliers.sum())
-    gap = rho - math.sqrt(max(0.0, rho**2 - bound))
-    return Kkt(rho, 0.0, slackness, multipliers, gap, 1.0)
+    return replace(best, gap=max(0.0, best.stationarity - math.sqrt(square)))
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The best weights of some columns, the multiplier of <over, weights> <= 0, the rest of theta, the work."""
+
+    weight: Float[Tensor, " s"]
+    toll: float
+    rest: Float[Tensor, "h P"]
+    work: float
 
 
 def fitted(
@@ -229,27 +258,33 @@ def fitted(
     theta: Float[Tensor, "h P"],
     over: Float[Tensor, " s"],
     on: Bool[Tensor, " s"],
-) -> tuple[Float[Tensor, " s"], float, Float[Tensor, "h P"]]:
-    """The best weights of the columns with <over, weights> <= 0, the multiplier of that, the rest of theta.
-
-    `on`: the columns that are likely to have a positive weight.
-    """
+    budget: float,
+) -> Fit | None:
+    """The fit of all columns; `on`: those that are likely to have a positive weight. None: out of budget."""
+    if budget <= 0:
+        return None
     length = columns.sizes().clamp_min(TINY)
     c = over / length
     unit = float(c.abs().amax().clamp_min(TINY))
     c = c / unit
     G = columns.gram() / length.unsqueeze(1) / length
-    nu, omega, pivot = nearest_in_cone(G, products(columns, theta) / length, c, on)
-    for _ in range(REFINED):  # from the true rest: inner products alone lose half of the digits
-        rest = theta - columns.total(nu / length)
-        more, further = pivot.solve(
-            products(columns, rest) / length - omega * c, c, SOFT * omega - float(c @ nu)
+    found = nearest_in_cone(G, columns.products(theta) / length, c, on, budget)
+    if found is None:
+        return None
+    nu, omega = found.nu, found.omega
+    rest = theta - columns.total(nu / length)
+    for _ in range(REFINED):
+        if found.pivot is None:
+            break
+        # from the true rest: inner products alone lose half of the digits
+        more, further = found.pivot.solve(
+            columns.products(rest) / length - omega * c, c, SOFT * omega - float(c @ nu)
         )
-        nu, omega = (nu + more).clamp_min(0), max(omega + further, 0.0)
-    return nu / length, omega / unit, theta - columns.total(nu / length)
-
-
-def products(columns: Rows, r: Float[Tensor, "h P"]) -> Float[Tensor, " s"]:
-    """<d m, r> of each column."""
-    across, others = columns.along(r)
-    return (columns.slope * across).sum(1) + others
+        better = (nu + more).clamp_min(0)
+        remains = theta - columns.total(better / length)
+        if float(remains.norm()) > float(rest.norm()) * (
+            1 + CLOSE
+        ):  # by rounding: too many columns
+            break
+        nu, omega, rest = better, max(omega + further, 0.0), remains
+    return Fit(nu / length, omega / unit, rest, found.work)

@@ -48,6 +48,11 @@ class Rows:
             rest = rest + self.hidden @ r[:, d]
         return self.x @ r[:, :d].T, rest
 
+    def products(self, r: Float[Tensor, "h P"]) -> Float[Tensor, " n"]:
+        """<df(x_i), r>."""
+        across, others = self.along(r)
+        return (self.slope * across).sum(1) + others
+
     def gram(self) -> Float[Tensor, "n n"]:
         """<df(x_i), df(x_k)> of one net."""
         cross = (self.slope * (self.x @ self.unit.mT)) @ self.turn.mT

@@ -33,6 +33,16 @@ class Past:
     dq: Float[Tensor, "E k"]
     h: Float[Tensor, " E"]
 
+    def chosen(self, take: Bool[Tensor, " E"], other: Past) -> Past:
+        """Member by member: this past where `take`, the other one elsewhere."""
+        if bool(take.all()):
+            return self
+        return Past(
+            torch.where(take.reshape(-1, 1, 1), self.du, other.du),
+            torch.where(take.unsqueeze(-1), self.dq, other.dq),
+            torch.where(take, self.h, other.h),
+        )
+
     def members(self, index: Tensor) -> Past:
         """The past of some of the members."""
         return Past(*(getattr(self, f.name)[index] for f in fields(self)))
@@ -93,11 +103,7 @@ def adams(
     return Step(
         arrived.chosen(good, neurons),
         after.chosen(good, field),
-        Past(
-            torch.where(good.reshape(-1, 1, 1), du, past.du),
-            torch.where(good.unsqueeze(-1), dq, past.dq),
-            torch.where(good, h, past.h),
-        ),
+        Past(du, dq, h).chosen(good, past),
         good,
         torch.where(good, longer, h * scale.clamp(SHRINK, SAFETY)),
         torch.where(good, log_time, -math.inf),

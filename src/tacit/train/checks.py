@@ -15,6 +15,8 @@ from tacit.train.field import Points, Power, outputs, products
 from tacit.train.losses import LossName
 from tacit.train.until import Until
 
+LAGS = 3  # neighbours looked at on each side for an equal point
+
 
 class FlowWarning(UserWarning):
     """The flow stopped before its goal, or cannot reach it; says when, why, and what to change."""
@@ -43,10 +45,14 @@ def checked_points(
     n = x.shape[-2]
     if n == 0:
         raise CallError("no points: the flow needs at least one")
-    if not bool(torch.linalg.vector_norm(x, math.inf).isfinite()):
+    # a finite sum has finite terms; the look at each is for the sum that is not
+    if not bool(x.sum().isfinite()) and not bool(torch.isfinite(x).all()):
         raise CallError("x holds NaN or inf: clean the points first")
     if not bool((y.abs() == 1).all()):
         raise CallError("y: labels are +1 and -1")
+    if sample_weight is not None and sample_weight.shape[-1] != n:
+        raise CallError(f"sample_weight has {sample_weight.shape[-1]} numbers for {n} points")
+    y = y.to(x)
     weight = torch.full_like(y, 1 / n) if sample_weight is None else sample_weight.expand_as(y)
     if not bool(torch.isfinite(weight).all() and (weight > 0).all()):
         raise CallError("sample_weight: positive numbers, one a point (drop points of weight 0)")
@@ -62,7 +68,9 @@ def warn_floor(points: Points, until: Until) -> None:
     """Warn where the loss cannot fall as low as asked: all-zero rows, equal points with opposite labels."""
     if until.log_loss is None:
         return
-    zero = torch.linalg.vector_norm(points.x, math.inf, dim=-1) == 0
+    zero = points.x[..., 0] == 0
+    if bool(zero.any()):
+        zero = torch.linalg.vector_norm(points.x, math.inf, dim=-1) == 0
     stuck, what = (
         zero,
         "all zero (f = 0 there, whatever the weights): drop them, or give the net biases",
@@ -75,8 +83,7 @@ def warn_floor(points: Points, until: Until) -> None:
     if not bool(stuck.any()):
         return
     count = int(stuck.sum(-1).max())
-    at_zero = 0.0 if points.loss == "exp" else math.log(math.log(2))
-    floor = float(torch.where(stuck, points.log_c, -math.inf).logsumexp(-1).max()) + at_zero
+    floor = max(least_loss(points, b, stuck[b]) for b in range(len(stuck)))
     if floor > until.log_loss:
         warnings.warn(
             FlowWarning(
@@ -87,20 +94,43 @@ def warn_floor(points: Points, until: Until) -> None:
         )
 
 
+def least_loss(points: Points, b: int, stuck: Bool[Tensor, " n"]) -> float:
+    """log of the least loss at the stuck points: one f(x) a place, the best for its labels.
+
+    min_m a exp(-m) + b exp(m) = 2 sqrt(ab); logistic: the entropy of (a, b). f = 0 where x = 0.
+    """
+    if not bool(stuck.any()):
+        return -math.inf
+    x, y, c = points.x[b, stuck], points.y[b, stuck], points.log_c[b, stuck].double().exp()
+    place, cell = torch.unique(x, dim=0, return_inverse=True)
+    none = torch.zeros(len(place), dtype=c.dtype, device=c.device)
+    plus, minus = (none.scatter_add(0, cell, torch.where(y == s, c, 0.0)) for s in (1, -1))
+    total = plus + minus
+    if points.loss == "exp":
+        at_zero, best = total, 2 * (plus * minus).sqrt()
+    else:
+        at_zero = total * math.log(2)
+        best = torch.special.entr(plus / total) + torch.special.entr(minus / total)
+        best = best * total
+    return float(torch.where((place == 0).all(-1), at_zero, best).sum().log())
+
+
 def opposed(points: Points) -> Bool[Tensor, "B n"]:
-    """Points that also occur with the other label."""
+    """Points that also occur with the other label: sought among neighbours along one random direction."""
     generator = torch.Generator().manual_seed(0)
-    probe = torch.randn(points.x.shape[2], generator=generator).to(points.x)
-    value = points.x @ probe
+    value = points.x @ torch.randn(points.x.shape[2], generator=generator).to(points.x)
     order = value.argsort(-1)
-    sorted_value = value.gather(-1, order)
-    sorted_y = points.y.gather(-1, order)
+    ranked, label = value.gather(-1, order), points.y.gather(-1, order)
+    # a product rounds equal rows differently, by their place: twins are close, not equal, along the direction
+    close = 1e-5 * value.abs().amax(-1, keepdim=True)
     out = torch.zeros_like(value, dtype=torch.bool)
-    twins = (sorted_value.diff(dim=-1) == 0) & (sorted_y.diff(dim=-1) != 0)
-    for b, i in twins.nonzero().tolist():
-        one, two = int(order[b, i]), int(order[b, i + 1])
-        if torch.equal(points.x[b, one], points.x[b, two]):
-            out[b, one] = out[b, two] = True
+    for lag in range(1, min(LAGS, value.shape[-1] - 1) + 1):
+        near = (ranked[:, lag:] - ranked[:, :-lag] <= close) & (label[:, lag:] != label[:, :-lag])
+        b, i = near.nonzero(as_tuple=True)
+        one, two = order[b, i], order[b, i + lag]
+        same = (points.x[b, one] == points.x[b, two]).all(-1)
+        out[b[same], one[same]] = True
+        out[b[same], two[same]] = True
     return out
 
 

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from tacit.errors import CallError
 from tacit.train.adams import Past, Step, adams, fall, first_step, no_past, span_of, squares
 from tacit.train.field import Field, Points, Power, field_at, outputs, products
 from tacit.train.history import History, Recorder
@@ -106,7 +107,7 @@ def follow(
     recorders = [Recorder(frames if frames else None) for _ in range(E)]
     ids = list(range(E))
     ended: dict[int, Ended] = {}
-    rounds, tidy_at, then = 0, MERGE_EVERY, course
+    rounds, tidy_at, then, since = 0, MERGE_EVERY, course, 0
     if frames:
         note(course, [recorders[i] for i in ids], watch)
     while True:
@@ -115,7 +116,7 @@ def follow(
             for i, why in enumerate(reasons):
                 if why:
                     if frames:
-                        note(course.members(torch.tensor([i])), [recorders[ids[i]]], watch)
+                        note_last(course.members(torch.tensor([i])), recorders[ids[i]], watch)
                     one = torch.tensor([i])
                     last = course.members(one)
                     if merge_angle > 0:
@@ -143,15 +144,18 @@ def follow(
         rounds += 1
         due = step.good if frames else step.good & (course.log_time >= goal - 1e-6)
         if frames or (log_marks and bool(due.any())):
-            here = due.nonzero().flatten()
-            note(course.members(here), [recorders[ids[i]] for i in here.tolist()], watch)
-        if rounds % WINDOW == 0:
+            here = [i for i in due.nonzero().flatten().tolist() if recorders[ids[i]].due()]
+            if here:
+                members = course.members(torch.tensor(here))
+                note(members, [recorders[ids[i]] for i in here], watch)
+        if rounds - since >= WINDOW:
             course, then = replace(course, rest=nowhere(then, course, tolerance)), course
+            since = rounds
         if merge_angle > 0 and rounds >= tidy_at:
             before = course.neurons.q.shape[1]
             course = tidied(course, points, p, watch, merge_angle)
             fewer = course.neurons.q.shape[1] < before
-            then = course if fewer else then
+            then, since = (course, rounds) if fewer else (then, since)
             # looking for neighbours costs as much as some steps: seldom, where there was nothing to merge
             tidy_at = rounds + (MERGE_EVERY if fewer else max(MERGE_EVERY, rounds // 2))
 
@@ -161,6 +165,10 @@ def departure(
 ) -> Course:
     """The course at time 0."""
     field = field_at(neurons, points, p)
+    if not bool(field.log_loss.isfinite().all()):
+        raise CallError(
+            f"the loss is not finite at the start: the weights are too large for {neurons.u.dtype}"
+        )
     step = first_step(neurons, field, tolerance)
     zero = torch.zeros_like(step)
     return Course(
@@ -175,7 +183,9 @@ def reason(course: Course, i: int, until: Until) -> str:
         return "loss"
     if until.time is not None and float(course.log_time[i]) >= math.log(until.time) - 1e-6:
         return "time"
-    if until.residual is not None and float(course.residual[i]) <= until.residual:
+    # before the points are fitted theta is parallel to -grad L at every saddle too
+    fitted = float(course.field.margin[i]) > FITTED
+    if until.residual is not None and fitted and float(course.residual[i]) <= until.residual:
         return "direction"
     if bool(course.rest[i]) or float(course.step[i]) > 1e200:
         return "rest"
@@ -231,12 +241,17 @@ def remaining(log_time: Float[Tensor, " E"], goal: Float[Tensor, " E"]) -> Float
     return torch.where(goal.isinf(), math.inf, goal + torch.log(-torch.expm1(gap)))
 
 
+def note_last(course: Course, recorder: Recorder, watch: Float[Tensor, "m D"]) -> None:
+    """Write where one member ended into its record."""
+    mass, side, cosines = course.book.all_neurons(course.neurons, watch)
+    recorder.end(
+        course.log_time[0], course.field.log_loss[0], course.field.margin[0], course.residual[0],
+        mass[0], side[0], cosines[0],
+    )  # fmt: skip
+
+
 def note(course: Course, recorders: Sequence[Recorder], watch: Float[Tensor, "m D"]) -> None:
     """Write the present moment of each member into its record."""
-    if not recorders or not any(r.due() for r in recorders):
-        for recorder in recorders:
-            recorder.pass_over()
-        return
     mass, side, cosines = course.book.all_neurons(course.neurons, watch)
     residual = course.residual
     for i, recorder in enumerate(recorders):

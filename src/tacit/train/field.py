@@ -57,6 +57,8 @@ class Field:
 
     def chosen(self, take: Tensor, other: Field) -> Field:
         """Member by member: this field where `take`, the other one elsewhere."""
+        if bool(take.all()):
+            return self
         parts = []
         for f in fields(self):
             mine, theirs = getattr(self, f.name), getattr(other, f.name)

@@ -132,7 +132,7 @@ def gradient_flow(
     `powers`: one p a member in place of net.p. `sample_weight`: c_i, default 1/n; ones for a summed loss.
     `check`: follow it once more at half the tolerance, for `exactness`.
     """
-    w, v = net.w, net.v
+    w, v = net.w.detach(), net.v.detach()
     E = math.prod(w.shape[:-2])
     points = checked_points(x, y, sample_weight, loss, E, w.shape[-1])
     warn_floor(points, until)
@@ -152,8 +152,7 @@ def gradient_flow(
         w = torch.cat([w, net.b.reshape(E, -1, 1)], -1)
         points = replace(points, x=torch.nn.functional.pad(points.x, (0, 1), value=1.0))
     # weights below 1e-38 exist in float64 alone: coordinates first, then the dtype of x
-    start = neurons_of(w.double(), v.double(), fixed_v=net.fixed_v)
-    start = cast(start, points.x)
+    start = cast(neurons_of(w, v, fixed_v=net.fixed_v), points.x)
     p: Power = float(net.p)
     if powers is not None:
         if powers.shape != (E,) or not bool((powers >= 1).all()):
@@ -161,10 +160,19 @@ def gradient_flow(
         p = powers.to(points.x).reshape(E, 1, 1)
     seen = points.x.new_zeros(0, points.x.shape[2]) if watch is None else watch.to(points.x)
     seen = seen / seen.norm(dim=1, keepdim=True).clamp_min(1e-30)
+    columns = points.x.shape[2]
+    if seen.shape[1] != columns:
+        raise CallError(
+            f"watch: directions of {columns} coordinates are needed (a bias is one more)"
+        )
+    if scout < 0:
+        raise CallError(f"scout={scout}: a number of points, or 0")
+    if record < 0 if isinstance(record, int) else not all(t > 0 for t in record):
+        raise CallError(f"record={record}: times above 0, or a number of moments")
     if scout and (record or E > 1 or powers is not None):
         raise CallError("scout: one net at a time, without record and powers")
-    marks = () if isinstance(record, int) else tuple(math.log(t) for t in record)
     frames = record if isinstance(record, int) else 0
+    marks = () if isinstance(record, int) else tuple(math.log(t) for t in record)
     plan = Plan(until, merge_angle, scout, frames, marks, seen, seed)
     ends, drift = solved(start, points, p, plan, tolerance)
     halving: list[float | None] = [None] * E

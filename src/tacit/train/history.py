@@ -36,21 +36,21 @@ class Recorder:
         self.held: list[tuple[Tensor, ...]] = []
 
     def due(self) -> bool:
-        """Whether the next moment is one to keep."""
-        return self.frames is None or self.seen % self.stride == 0
+        """Whether this moment is one to keep; asked once a moment."""
+        self.seen += 1
+        return self.frames is None or (self.seen - 1) % self.stride == 0
 
     def add(self, *moment: Tensor) -> None:
-        """Keep a moment (or pass over it, when it is not due)."""
-        if self.due():
-            self.held.append(tuple(part.detach().double().cpu().clone() for part in moment))
-        self.seen += 1
+        """Keep a moment."""
+        self.held.append(tuple(part.detach().double().cpu().clone() for part in moment))
         if self.frames is not None and len(self.held) >= 2 * self.frames:
             self.held = self.held[::2]
             self.stride *= 2
 
-    def pass_over(self) -> None:
-        """Let a moment go that is not due."""
-        self.seen += 1
+    def end(self, *moment: Tensor) -> None:
+        """Keep the last moment, due or not, once."""
+        if not self.held or float(self.held[-1][0]) != float(moment[0]):
+            self.held.append(tuple(part.detach().double().cpu().clone() for part in moment))
 
     def history(self) -> History:
         """All that was kept."""

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tacit.train.merge import Grouping, heaviest
-from tacit.train.neurons import Neurons
+from tacit.train.neurons import FIXED, Neurons
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,12 @@ def written(
     top = heaviest(log_mass, group, grouping.groups)
     part = (log_mass - top.gather(1, group)).exp()
     total = torch.zeros_like(top).scatter_add_(1, group, part)
-    share = (part / total.gather(1, group)).log().nan_to_num(0.0, neginf=0.0)
-    size = 2 * before.log_norm.double() + torch.log1p(before.tilt.double().square())
+    # not log(part / total): a part below 1e-308 of the group must not become all of it
+    share = log_mass - top.gather(1, group) - total.log().gather(1, group)
+    share = torch.where(log_mass.isfinite(), share, 0.0)
+    size = 2 * before.log_norm.double() + torch.where(
+        before.kind != FIXED, torch.log1p(before.tilt.double().square()), 0.0
+    )
     gone = torch.where((grouping.group < 0) & (before.sign != 0), size, -math.inf).logsumexp(1)
     return Ledger(
         place,

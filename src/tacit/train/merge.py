@@ -50,9 +50,13 @@ def grouped(
     """
     mass, side = neurons.log_mass, neurons.side
     share = mass - torch.where(side > 0, by_sign(mass, side > 0), by_sign(mass, side < 0))
-    real = (neurons.sign != 0) & active
-    real &= ~(fitted.unsqueeze(1) & (share < math.log(PRUNE)))
+    # a neuron that no point activates still speaks elsewhere: it goes only when it is light
+    light = share < math.log(PRUNE)
+    real = (neurons.sign != 0) & ~(light & (fitted.unsqueeze(1) | ~active))
     ripe = (neurons.kind == BALANCED) | (neurons.kind == FIXED) | (neurons.q.abs() > RIPE)
+    k = mass.shape[1]
+    if bool(((real & ~ripe).sum(1) > 0.9 * k).any()):
+        return None
     group = torch.full(mass.shape, -1, dtype=torch.int64, device=mass.device)
     waiting = real & ripe
     cosine = math.cos(angle)
@@ -70,9 +74,10 @@ def grouped(
         waiting &= ~take
         groups += 1
     alone = real & (group < 0)
-    group = torch.where(alone, groups + alone.long().cumsum(1) - 1, group)
-    groups += int(alone.sum(1).max())
-    return Grouping(group, max(groups, 1)) if groups <= 0.9 * mass.shape[1] else None
+    led = group.amax(1, keepdim=True) + 1
+    group = torch.where(alone, led + alone.long().cumsum(1) - 1, group)
+    groups = int(group.max()) + 1
+    return Grouping(group, max(groups, 1)) if groups <= 0.9 * k else None
 
 
 def merged(neurons: Neurons, grouping: Grouping) -> Neurons:

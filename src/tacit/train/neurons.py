@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Final
 
 import torch
@@ -51,20 +52,20 @@ class Neurons:
     sign: Float[Tensor, "E k"]
     kind: Int[Tensor, "E k"]
 
-    @property
+    @cached_property
     def tilt(self) -> Float[Tensor, "E k"]:
         """T = v / ||w||: how fast the direction turns."""
         rate = torch.where(self.kind == WIDE, self.q.tanh(), self.sign)
         rate = torch.where(self.kind == TALL, self.sign / self.q.clamp_min(TINY).tanh(), rate)
         return torch.where(self.kind == FIXED, self.sign * (self.log_k - self.q).exp(), rate)
 
-    @property
+    @cached_property
     def climb(self) -> Float[Tensor, "E k"]:
         """q' / G."""
         rate = torch.where(self.kind == WIDE, torch.ones_like(self.q), self.sign)
         return torch.where(self.kind == FIXED, self.tilt, rate)
 
-    @property
+    @cached_property
     def log_mass(self) -> Float[Tensor, "E k"]:
         """log |A| = log |v| ||w||; -inf for padding and where v = 0."""
         e = self.q.abs()
@@ -74,7 +75,7 @@ class Neurons:
         mass = torch.where(self.kind == FIXED, self.log_k + self.q, mass)
         return torch.where(self.sign == 0, -math.inf, mass)
 
-    @property
+    @cached_property
     def log_norm(self) -> Float[Tensor, "E k"]:
         """log ||w||; -inf for padding."""
         e = self.q.abs()
@@ -90,12 +91,12 @@ class Neurons:
         sign = (self.kind == WIDE).double() - (self.kind == TALL).double()
         return (sign * (2 * self.log_k.double()).exp()).sum(-1)
 
-    @property
+    @cached_property
     def side(self) -> Float[Tensor, "E k"]:
         """sign(v), as it is now."""
         return torch.where(self.kind == WIDE, self.q.sign(), self.sign)
 
-    @property
+    @cached_property
     def A(self) -> Float[Tensor, "E k"]:
         """v ||w||, signed."""
         return self.side * self.log_mass.exp()
@@ -105,7 +106,10 @@ class Neurons:
         u = self.u + du
         u = u / u.norm(dim=-1, keepdim=True)
         q = self.q + dq
-        return replace(self, u=u, q=torch.where(self.kind == TALL, q.clamp_min(TINY), q))
+        # ||w|| = k sinh e with e < 0: w has passed through 0, to the other side
+        past = (self.kind == TALL) & (q < 0)
+        u = torch.where(past.unsqueeze(-1), -u, u)
+        return replace(self, u=u, q=torch.where(self.kind == TALL, q.abs().clamp_min(TINY), q))
 
     def members(self, index: Tensor) -> Neurons:
         """Some of the members: a mask, or their numbers."""
@@ -113,6 +117,8 @@ class Neurons:
 
     def chosen(self, take: Tensor, other: Neurons) -> Neurons:
         """Member by member: these where `take`, the other ones elsewhere."""
+        if bool(take.all()):
+            return self
         parts = []
         for f in fields(self):
             mine, theirs = getattr(self, f.name), getattr(other, f.name)
@@ -140,7 +146,7 @@ TINY = 1e-12
 def neurons_of(
     w: Float[Tensor, "E h D"], v: Float[Tensor, "E h"], *, fixed_v: bool = False
 ) -> Neurons:
-    """Weights in the flow's coordinates; computed in float64, kept in the dtype of w."""
+    """Weights in the flow's coordinates; numbers of a neuron computed in float64, kept in the dtype of w."""
     if not (torch.isfinite(w).all() and torch.isfinite(v).all()):
         raise CallError("the initial weights hold NaN or inf: the flow starts from finite weights")
     largest = w.abs().amax(-1).double()
@@ -150,10 +156,10 @@ def neurons_of(
             f"neuron {neuron} of member {member} has w = 0 and so no direction: draw small random weights"
         )
     # divided by the largest entry first: squares of weights of 1e-200 underflow
-    scaled = w.double() / largest.unsqueeze(-1)
+    scaled = w / largest.unsqueeze(-1).to(w)
     length = scaled.norm(dim=-1)
-    log_r, log_v = largest.log() + length.log(), v.double().abs().log()
-    u = (scaled / length.unsqueeze(-1)).to(w.dtype)
+    log_r, log_v = largest.log() + length.double().log(), v.double().abs().log()
+    u = scaled / length.unsqueeze(-1)
     sign = torch.where(v == 0, torch.ones_like(v), v.sign()).to(w.dtype)
     if fixed_v:
         if (v == 0).any():

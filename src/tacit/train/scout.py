@@ -21,7 +21,7 @@ from torch import Tensor
 from tacit.train.course import Ended, follow
 from tacit.train.field import Points
 from tacit.train.ledger import Ledger, chained, opened
-from tacit.train.neurons import BALANCED, Neurons
+from tacit.train.neurons import BALANCED, FIXED, Neurons
 from tacit.train.until import Until
 
 MASS = 0.05  # summed |A| from which all data are followed
@@ -69,7 +69,12 @@ def scouted(
     flat = Points(torch.nn.functional.pad(few.x @ axes, (0, 1)), few.y, few.log_c, few.loss)
     start = replace(neurons, u=torch.cat([inside, outside], -1))
     start = start.moved(torch.zeros_like(start.u), torch.zeros_like(start.q))
-    if float(start.log_mass.exp().sum()) >= MASS:
+    # |f| <= sum |A| max ||x||^p: the mass at which the net is still near zero
+    near = math.log(MASS) - p * float(points.x[0].norm(dim=-1).max().clamp_min(1e-30).log())
+    total = float(points.log_c.logsumexp(-1))
+    if bool((neurons.kind == FIXED).any()) or float(start.log_mass.logsumexp(-1)) >= near:
+        return None
+    if until.log_loss is not None and until.log_loss > total + NEAR_ZERO:
         return None
     # below the lightest point's share of the loss every point is fitted, and no cluster is left out
     goal = min(float(flat.log_c.logsumexp(-1)) - 3.0, float(flat.log_c.min()) - 1.0)
@@ -80,7 +85,7 @@ def scouted(
         Until(log_loss=goal, evaluations=4000),
         tolerance=max(tolerance, ROUGH),
         merge_angle=ANGLE,
-        frames=200,
+        frames=20,
         log_marks=(),
         watch=start.u.new_zeros(0, start.u.shape[2]),
     )
@@ -99,10 +104,10 @@ def scouted(
     u = found.u[:, heavy, :-1] @ axes.mT
     u = u / u.norm(dim=-1, keepdim=True)
     total = float(mass[heavy].logsumexp(0))
-    q = 0.5 * (mass[heavy] - total + math.log(MASS)).unsqueeze(0)
+    q = 0.5 * (mass[heavy] - total + near).unsqueeze(0)
     kind = torch.full_like(q, BALANCED, dtype=torch.int64)
     kept = Neurons(u, q, torch.zeros_like(q), side[heavy].unsqueeze(0), kind)
-    log_time = moment_of(ended, math.log(MASS))
+    log_time = moment_of(ended, near)
     if until.time is not None and math.log(until.time / 2) < log_time:
         return None
     return Scouted(kept, heavy, log_time, ended)
@@ -121,32 +126,29 @@ def confirmed(
     none = u.new_zeros(0, u.shape[2])
     log_time, book, neurons = ahead.log_time, opened(ahead.neurons, none), ahead.neurons
     plan = [(points, until)]
-    if points.x.shape[1] >= 8 * PART and (until.log_loss is None or until.log_loss < NEAR_ZERO):
-        step = points.x.shape[1] // PART
-        part = Points(
-            points.x[:, ::step].contiguous(),
-            points.y[:, ::step],
-            points.log_c[:, ::step] + math.log(step),
-            points.loss,
-        )
-        total = float(points.log_c.logsumexp(-1))
-        plan.insert(0, (part, Until(log_loss=total + NEAR_ZERO, evaluations=2000)))
-    looks, energy_error, merge_error = 0, 0.0, 0.0
+    if points.x.shape[1] >= 8 * PART:
+        part = sampled(points, PART, torch.Generator().manual_seed(0))
+        near_zero = float(points.log_c.logsumexp(-1)) + NEAR_ZERO
+        # half of the time that is left: a part that needs more of it has told nothing
+        most = None if until.time is None else (until.time - math.exp(log_time)) / 2
+        plan.insert(0, (part, Until(log_loss=near_zero, time=most, evaluations=2000)))
+    looks, merge_error = 0, 0.0
     for data, goal in plan:
-        if goal.time is not None:
-            goal = replace(goal, time=goal.time - math.exp(log_time))
+        if goal is until and until.time is not None:
+            goal = replace(until, time=until.time - math.exp(log_time))
         [end] = follow(
             neurons, data, p, goal, tolerance=tolerance, merge_angle=merge_angle, frames=0,
             log_marks=(), watch=none,
         )  # fmt: skip
-        log_time = float(torch.logaddexp(torch.tensor(log_time), torch.tensor(end.log_time)))
+        if data is not points and end.stopped != "loss":
+            continue
+        times = torch.tensor([log_time, end.log_time], dtype=torch.float64)
+        log_time = float(times.logsumexp(0))
         book, neurons, looks = chained(book, end.book), end.neurons, looks + end.looks
-        energy_error = max(energy_error, end.energy_error)
         merge_error += end.merge_error
     first = left_behind(ahead, none)
     return replace(
-        end, book=chained(first, book), log_time=log_time, looks=looks, energy_error=energy_error,
-        merge_error=merge_error,
+        end, book=chained(first, book), log_time=log_time, looks=looks, merge_error=merge_error,
     )  # fmt: skip
 
 
@@ -185,23 +187,37 @@ def moment_of(ended: Ended, log_mass: float) -> float:
 
 def coreset(points: Points, m: int, generator: torch.Generator) -> Points:
     """m label-wise k-means centres of (a sample of) the points, with the points' summed weights."""
+    share = (points.y[0] > 0).double().mean()
+    points = sampled(points, SEEN, generator)
     x, y, c = points.x[0], points.y[0], points.log_c[0].exp()
-    n = len(y)
-    if n > SEEN:
-        take = torch.randperm(n, generator=generator)[:SEEN].to(x.device)
-        x, y, c = x[take], y[take], c[take] * (n / SEEN)
     parts = []
     for label in (1.0, -1.0):
         mine = y == label
         count = int(mine.sum())
         if count == 0:
             continue
-        k = max(1, min(count, round(m * count / len(y))))
+        k = max(1, min(count, round(m * float(share if label > 0 else 1 - share))))
         parts.append((*kmeans(x[mine], c[mine], k, generator), label))
     centres = torch.cat([centre for centre, _, _ in parts])
     weights = torch.cat([weight for _, weight, _ in parts])
     labels = torch.cat([torch.full_like(weight, label) for _, weight, label in parts])
     return Points(centres[None], labels[None], weights.log()[None], points.loss)
+
+
+def sampled(points: Points, count: int, generator: torch.Generator) -> Points:
+    """About `count` points at random, label by label (a rare class keeps a point), weighing as much as all."""
+    n = points.x.shape[1]
+    if n <= count:
+        return points
+    takes, gains = [], []
+    for label in (1.0, -1.0):
+        mine = (points.y[0] == label).nonzero().flatten().cpu()
+        some = min(len(mine), max(count // 10, round(count * len(mine) / n)))
+        takes.append(mine[torch.randperm(len(mine), generator=generator)[:some]])
+        gains.append(torch.full((some,), math.log(len(mine) / some) if some else 0.0))
+    take = torch.cat(takes).to(points.x.device)
+    gain = torch.cat(gains).to(points.log_c)
+    return Points(points.x[:, take], points.y[:, take], points.log_c[:, take] + gain, points.loss)
 
 
 def kmeans(

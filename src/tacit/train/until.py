@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from tacit.errors import CallError
@@ -23,6 +24,8 @@ class Until:
     def __post_init__(self) -> None:
         if self.log_loss is None and self.time is None and self.residual is None:
             raise CallError("until: say when to stop, by log_loss, time or residual")
+        if self.log_loss is not None and math.isnan(self.log_loss):
+            raise CallError("until: log_loss=nan is no number")
         if self.time is not None and not self.time > 0:
             raise CallError(f"until: time={self.time} is not positive")
         if self.residual is not None and not 0 < self.residual < 1:
