@@ -15,7 +15,7 @@ from tacit.train.adams import Past, Step, adams, fall, first_step, no_past, span
 from tacit.train.field import Field, Points, Power, field_at, outputs, products
 from tacit.train.history import History, Recorder
 from tacit.train.ledger import Ledger, opened, written
-from tacit.train.merge import grouped, merged
+from tacit.train.merge import grouped, merged, ripe_neurons
 from tacit.train.neurons import Neurons
 from tacit.train.until import Until
 
@@ -266,6 +266,9 @@ def tidied(
 ) -> Course:
     """The course with neurons that have met merged, and those that cannot matter retired."""
     neurons = course.neurons
+    # unripe neurons stay: where nearly all are, a look for neighbours is wasted
+    if not bool(ripe_neurons(neurons).double().mean() > 0.1):
+        return course
     grouping = grouped(neurons, touched(neurons, points), course.field.margin > FITTED, angle)
     if grouping is None:
         return course

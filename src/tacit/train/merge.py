@@ -53,10 +53,7 @@ def grouped(
     # a neuron that no point activates still speaks elsewhere: it goes only when it is light
     light = share < math.log(PRUNE)
     real = (neurons.sign != 0) & ~(light & (fitted.unsqueeze(1) | ~active))
-    ripe = (neurons.kind == BALANCED) | (neurons.kind == FIXED) | (neurons.q.abs() > RIPE)
-    k = mass.shape[1]
-    if bool(((real & ~ripe).sum(1) > 0.9 * k).any()):
-        return None
+    ripe, k = ripe_neurons(neurons), mass.shape[1]
     group = torch.full(mass.shape, -1, dtype=torch.int64, device=mass.device)
     waiting = real & ripe
     cosine = math.cos(angle)
@@ -78,6 +75,11 @@ def grouped(
     group = torch.where(alone, led + alone.long().cumsum(1) - 1, group)
     groups = int(group.max()) + 1
     return Grouping(group, max(groups, 1)) if groups <= 0.9 * k else None
+
+
+def ripe_neurons(neurons: Neurons) -> Bool[Tensor, "E k"]:
+    """Which neurons obey the balanced law closely enough to be merged."""
+    return (neurons.kind == BALANCED) | (neurons.kind == FIXED) | (neurons.q.abs() > RIPE)
 
 
 def merged(neurons: Neurons, grouping: Grouping) -> Neurons:

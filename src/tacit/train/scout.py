@@ -85,7 +85,7 @@ def scouted(
         Until(log_loss=goal, evaluations=4000),
         tolerance=max(tolerance, ROUGH),
         merge_angle=ANGLE,
-        frames=20,
+        frames=6,
         log_marks=(),
         watch=start.u.new_zeros(0, start.u.shape[2]),
     )
