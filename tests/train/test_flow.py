@@ -14,8 +14,10 @@ from torch.nn.functional import softplus
 from tacit.data import min2024_mixture
 from tacit.errors import CallError
 from tacit.nets import TwoLayerNet
-from tacit.train import FlowWarning, Until, gradient_flow
+from tacit.train import FlowWarning, Until, field, gradient_flow
+from tacit.train.checks import checked_points
 from tacit.train.descent import descend
+from tacit.train.neurons import neurons_of
 
 D, N, H = 4, 12, 24
 
@@ -429,3 +431,59 @@ def test_merging_loses_no_balance_worth_naming() -> None:
     assert flowed.net.w.shape[0] < 60
     assert 0 < flowed.exactness[0].balance_error < 1e-6
     assert abs(float(before - after)) < 1e-6 * float(flowed.net.w.square().sum())
+
+
+def test_points_in_blocks_give_the_field_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = points()
+    for loss in ("exp", "logistic"):
+        whole, blocks = (
+            field.field_at(
+                neurons_of(start("mixed", 3.0).w[None], start("mixed", 3.0).v[None]),
+                checked_points(x, y, torch.full((N,), 0.3, dtype=torch.float64), loss, 1, D),
+                3.0,
+            )
+            for size in (10**9, 5 * H)
+            if monkeypatch.setattr(field, "BLOCK", size) is None
+        )
+        for name in ("G", "turn", "log_loss", "log_pull", "margin"):
+            assert torch.allclose(getattr(whole, name), getattr(blocks, name), atol=1e-12), name
+
+
+def test_neurons_with_a_fixed_second_layer_merge_as_they_would_flow_apart() -> None:
+    mixture = min2024_mixture(6, 3, 2, 0.0)
+    g = torch.Generator().manual_seed(9)
+    w = 1e-3 * torch.rand(24, 6, generator=g, dtype=torch.float64)
+    v = torch.where(torch.arange(24) % 2 == 0, 1.0, -1.0).double() * (1 + torch.arange(24) / 24)
+    net = TwoLayerNet(w, v / 24, p=1.0, fixed_v=True)
+    ends = [
+        gradient_flow(
+            net, mixture.centres, mixture.labels, until=Until(time=600.0), tolerance=1e-3,
+            merge_angle=angle,
+        )
+        for angle in (0.0, 0.03)
+    ]  # fmt: skip
+    assert ends[1].net.w.shape[0] < 12
+    f, g_ = (end.net(mixture.centres) for end in ends)
+    assert torch.allclose(f, g_, rtol=5e-3)
+    assert torch.allclose(ends[0].contributions, ends[1].contributions, rtol=0.1, atol=0.02)
+
+
+def test_a_scouted_run_tells_the_time_and_the_mass_of_those_left_behind() -> None:
+    mixture = min2024_mixture(50, 6, 4, 0.1, torch.Generator().manual_seed(2))
+    s = mixture.sample(1500, torch.Generator().manual_seed(3))
+    g = torch.Generator().manual_seed(4)
+    net = TwoLayerNet(
+        1e-7 * torch.randn(150, 50, generator=g, dtype=torch.float64),
+        1e-7 * torch.randn(150, generator=g, dtype=torch.float64),
+        p=3.0,
+    )
+    until = Until(log_loss=-2.0)
+    full = gradient_flow(net, s.x, s.y, until=until)
+    quick = gradient_flow(net, s.x, s.y, until=until, scout=40)
+    # centres are met one after another in truth, at once after scouting: the time agrees to a tenth or two
+    assert math.isclose(quick.ended[0].log_time, full.ended[0].log_time, abs_tol=0.25)
+    light = quick.group[0] < 0
+    assert bool(light.any())
+    assert 0 < float(quick.contributions[0, light].max()) < 1e-2
+    heavy = full.contributions[0].argsort(descending=True)[:5]
+    assert not bool(light[heavy].any())
