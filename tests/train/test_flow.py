@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from tacit.data import min2024_mixture
+from tacit.data import cluster_mixture, min2024_mixture
 from tacit.errors import CallError
 from tacit.nets import TwoLayerNet
 from tacit.train import FlowWarning, Until, field, gradient_flow
@@ -487,3 +487,44 @@ def test_a_scouted_run_tells_the_time_and_the_mass_of_those_left_behind() -> Non
     assert 0 < float(quick.contributions[0, light].max()) < 1e-2
     heavy = full.contributions[0].argsort(descending=True)[:5]
     assert not bool(light[heavy].any())
+
+
+def test_a_product_that_decays_below_zero_never_becomes_active() -> None:
+    # <u, x_k>' = -p G T <u, x_k> where x_k does not activate u: it may not jump over 0
+    mixture = min2024_mixture(3, 3, 2, 0.0)
+    u = torch.tensor([[0.8, -0.6, 0.0], [0.0, 0.8, -0.6], [-0.3, -0.3, 0.9]], dtype=torch.float64)
+    net = TwoLayerNet(1e-20 * u, 1e-20 * torch.tensor([1.0, 1.0, -1.0]) * u.norm(dim=1), p=1.5)
+    flowed = gradient_flow(
+        net, mixture.centres, mixture.labels, until=Until(log_loss=-5.0), tolerance=0.02,
+        merge_angle=0,
+    )  # fmt: skip
+    assert float(flowed.net.w[0, 1]) <= 0
+    assert float(flowed.net.w[1, 2]) <= 0
+    assert float(flowed.net.w[2, :2].max()) <= 0
+
+
+def test_scouting_does_not_lose_a_rare_cluster() -> None:
+    centres = min2024_mixture(20, 3, 2, 0.0).centres
+    mixture = cluster_mixture(centres, 2, 0.02, torch.tensor([0.6, 0.01, 0.39]))
+    s = mixture.sample(1500, torch.Generator().manual_seed(3))
+    g = torch.Generator().manual_seed(4)
+    net = TwoLayerNet(
+        1e-7 * torch.randn(200, 20, generator=g, dtype=torch.float64),
+        1e-7 * torch.randn(200, generator=g, dtype=torch.float64),
+        p=3.0,
+    )
+    end = gradient_flow(net, s.x, s.y, until=Until(log_loss=-7.0), scout=30).net
+    u = end.w / end.w.norm(dim=1, keepdim=True)
+    heavy = end.v.abs() * end.w.norm(dim=1) > 0.5
+    assert float((u[heavy] @ centres.T).amax(0).min()) > 0.99
+
+
+@pytest.mark.parametrize("goal", [-6.991214275360107, -3.3, -11.0, -20.0])
+def test_the_goal_is_met_in_float32_and_not_only_nearly(goal: float) -> None:
+    mixture = min2024_mixture(6, 3, 2, 0.05)
+    s = mixture.sample(60, torch.Generator().manual_seed(1))
+    net = start("balanced", 3.0, scale=1e-3, h=30, d=6)
+    flowed = gradient_flow(net, s.x.float(), s.y.float(), until=Until(log_loss=goal))
+    assert flowed.stopped == ["loss"]
+    assert goal - 0.02 < flowed.ended[0].log_loss <= goal + 1e-6
+    assert flowed.ended[0].looks < 400

@@ -208,7 +208,8 @@ def until_loss(course: Course, goal: float) -> Float[Tensor, " E"]:
     """How long in tau the loss needs to the goal, if -log L goes on growing as the margins do, exponentially in
     tau (f is homogeneous), once it is above 1."""
     loss = course.field.log_loss.double()
-    above = 1.002 * (loss - goal).clamp_min(1e-6)
+    # a little beyond: in float32 a step that aims at the goal itself may end short of it, again and again
+    above = 1.002 * (loss - goal).clamp_min(0.0) + 2e-4
     scale = loss.abs().clamp_min(1.0)
     return scale * torch.log1p(above / scale) / course.rate.clamp_min(1e-300)
 
