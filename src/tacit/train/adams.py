@@ -13,12 +13,13 @@ in the limit they follow the sliding (Filippov) solution.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from tacit.train.ensemble import chosen, picked
 from tacit.train.field import Field, Points, Power, field_at
 from tacit.train.neurons import FIXED, Neurons
 
@@ -33,19 +34,9 @@ class Past:
     dq: Float[Tensor, "E k"]
     h: Float[Tensor, " E"]
 
-    def chosen(self, take: Bool[Tensor, " E"], other: Past) -> Past:
-        """Member by member: this past where `take`, the other one elsewhere."""
-        if bool(take.all()):
-            return self
-        return Past(
-            torch.where(take.reshape(-1, 1, 1), self.du, other.du),
-            torch.where(take.unsqueeze(-1), self.dq, other.dq),
-            torch.where(take, self.h, other.h),
-        )
-
     def members(self, index: Tensor) -> Past:
         """The past of some of the members."""
-        return Past(*(getattr(self, f.name)[index] for f in fields(self)))
+        return picked(self, index)
 
 
 def no_past(neurons: Neurons) -> Past:
@@ -101,9 +92,9 @@ def adams(
     scale = SAFETY * (tolerance / error.clamp_min(1e-12)) ** (1 / 3)
     longer = torch.minimum(h * scale.clamp_min(SHRINK), GROWTH * proposed)
     return Step(
-        arrived.chosen(good, neurons),
-        after.chosen(good, field),
-        Past(du, dq, h).chosen(good, past),
+        chosen(good, arrived, neurons),
+        chosen(good, after, field),
+        chosen(good, Past(du, dq, h), past),
         good,
         torch.where(good, longer, h * scale.clamp(SHRINK, SAFETY)),
         torch.where(good, log_time, -math.inf),

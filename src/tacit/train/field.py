@@ -10,7 +10,7 @@ at a log-loss of -1000. One pass over the points in blocks, rescaled as the larg
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -18,6 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from tacit.train.ensemble import picked
 from tacit.train.losses import LossName
 from tacit.train.neurons import Neurons
 
@@ -53,17 +54,7 @@ class Field:
 
     def members(self, index: Tensor) -> Field:
         """The field of some of the members."""
-        return Field(*(getattr(self, f.name)[index] for f in fields(self)))
-
-    def chosen(self, take: Tensor, other: Field) -> Field:
-        """Member by member: this field where `take`, the other one elsewhere."""
-        if bool(take.all()):
-            return self
-        parts = []
-        for f in fields(self):
-            mine, theirs = getattr(self, f.name), getattr(other, f.name)
-            parts.append(torch.where(take.reshape(-1, *(1,) * (mine.dim() - 1)), mine, theirs))
-        return Field(*parts)
+        return picked(self, index)
 
 
 def field_at(neurons: Neurons, points: Points, p: Power) -> Field:

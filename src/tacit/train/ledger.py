@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from tacit.train.ensemble import picked
 from tacit.train.merge import Grouping, heaviest
 from tacit.train.neurons import FIXED, Neurons
 
@@ -27,7 +28,7 @@ class Ledger:
 
     def members(self, index: Tensor) -> Ledger:
         """The book of some of the members."""
-        return Ledger(*(getattr(self, f.name)[index] for f in fields(self)))
+        return picked(self, index)
 
     def all_neurons(
         self, neurons: Neurons, watch: Float[Tensor, "m D"]

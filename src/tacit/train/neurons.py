@@ -22,7 +22,7 @@ step, and masses of 1e-140 (weights of 1e-70) lose no digit. The v of a WIDE neu
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -32,6 +32,7 @@ from torch import Tensor
 
 from tacit.errors import CallError
 from tacit.nets.two_layer import TwoLayerNet
+from tacit.train.ensemble import picked
 
 BALANCED: Final = 0
 WIDE: Final = 1
@@ -113,17 +114,7 @@ class Neurons:
 
     def members(self, index: Tensor) -> Neurons:
         """Some of the members: a mask, or their numbers."""
-        return Neurons(*(getattr(self, f.name)[index] for f in fields(self)))
-
-    def chosen(self, take: Tensor, other: Neurons) -> Neurons:
-        """Member by member: these where `take`, the other ones elsewhere."""
-        if bool(take.all()):
-            return self
-        parts = []
-        for f in fields(self):
-            mine, theirs = getattr(self, f.name), getattr(other, f.name)
-            parts.append(torch.where(take.reshape(-1, *(1,) * (mine.dim() - 1)), mine, theirs))
-        return Neurons(*parts)
+        return picked(self, index)
 
     def net(self, member: int, p: float, biased: bool = False) -> TwoLayerNet:
         """One member as a net, in float64, without its padding. Weights below 1e-300 become 0."""

@@ -1,0 +1,30 @@
+"""Records of tensors whose first dimension is the members of an ensemble."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, TypeVar
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+Record = TypeVar("Record")
+
+
+def picked(record: Record, index: Tensor) -> Record:
+    """Some of the members: a mask, or their numbers."""
+    parts: Any = fields(record)  # type: ignore[arg-type]
+    return type(record)(*(getattr(record, part.name)[index] for part in parts))
+
+
+def chosen(take: Bool[Tensor, " E"], one: Record, other: Record) -> Record:
+    """Member by member: the one where `take`, the other elsewhere."""
+    if bool(take.all()):
+        return one
+    parts: Any = fields(one)  # type: ignore[arg-type]
+    mixed = []
+    for part in parts:
+        mine, theirs = getattr(one, part.name), getattr(other, part.name)
+        mixed.append(torch.where(take.reshape(-1, *(1,) * (mine.dim() - 1)), mine, theirs))
+    return type(one)(*mixed)
