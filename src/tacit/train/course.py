@@ -267,10 +267,11 @@ def tidied(
 ) -> Course:
     """The course with neurons that have met merged, and those that cannot matter retired."""
     neurons = course.neurons
-    # unripe neurons stay: where nearly all are, a look for neighbours is wasted
-    if not bool(ripe_neurons(neurons).double().mean() > 0.1):
+    fitted = course.field.margin > FITTED
+    # before points are fitted unripe neurons stay: where nearly all are, a look for neighbours is wasted
+    if not bool(fitted.any()) and not bool(ripe_neurons(neurons).double().mean() > 0.1):
         return course
-    grouping = grouped(neurons, touched(neurons, points), course.field.margin > FITTED, angle)
+    grouping = grouped(neurons, touched(neurons, points), fitted, angle)
     if grouping is None:
         return course
     fewer = merged(neurons, grouping)

@@ -115,7 +115,7 @@ def gradient_flow(
     loss: LossName = "exp",
     sample_weight: Float[Tensor, "*c n"] | None = None,
     tolerance: float = 0.005,
-    merge_angle: float = 0.03,
+    merge_angle: float = 0.02,
     scout: int = 0,
     record: int | Sequence[float] = 0,
     watch: Float[Tensor, "m D"] | None = None,

@@ -36,7 +36,7 @@ class Conjecture:
     h: int = 2000
     n: int = 20_000
     p: tuple[float, ...] = (1.0, 3.0)
-    alpha: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.3)
+    alpha: tuple[float, ...] = (0.01, 0.1, 0.2, 0.3)
     init: float = 1e-7
     log_loss: float = -11.0
     radius: tuple[float, ...] = RADII
