@@ -355,3 +355,17 @@ def test_python_m_tacit() -> None:
     )
     assert done.returncode == 2
     assert done.stderr.startswith("tacit: there is no exhibit 'nothing'")
+
+
+@pytest.mark.parametrize(("given", "used"), [(None, "1"), ("2", "2")])
+def test_one_thread_unless_the_user_says_otherwise(given, used):
+    code = (
+        "import atexit, os; from tacit.cli import main; "
+        "atexit.register(lambda: print(os.environ['OMP_NUM_THREADS'])); main(['--version'])"
+    )
+    environment = {k: v for k, v in os.environ.items() if k != "OMP_NUM_THREADS"}
+    environment |= {"OMP_NUM_THREADS": given} if given else {}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True
+    )
+    assert done.stdout.splitlines()[-1] == used
