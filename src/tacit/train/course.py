@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 
 import torch
@@ -115,10 +115,10 @@ def follow(
         if any(reasons):
             for i, why in enumerate(reasons):
                 if why:
-                    if frames:
-                        note_last(course.members(torch.tensor([i])), recorders[ids[i]], watch)
                     one = torch.tensor([i])
                     last = course.members(one)
+                    if frames:
+                        recorders[ids[i]].end(*next(moments(last, watch)))
                     if merge_angle > 0:
                         power = p if isinstance(p, float) else p[one]
                         last = tidied(last, points.members(one), power, watch, merge_angle)
@@ -242,24 +242,20 @@ def remaining(log_time: Float[Tensor, " E"], goal: Float[Tensor, " E"]) -> Float
     return torch.where(goal.isinf(), math.inf, goal + torch.log(-torch.expm1(gap)))
 
 
-def note_last(course: Course, recorder: Recorder, watch: Float[Tensor, "m D"]) -> None:
-    """Write where one member ended into its record."""
+def moments(course: Course, watch: Float[Tensor, "m D"]) -> Iterator[tuple[Tensor, ...]]:
+    """The present moment of each member, as a record keeps it."""
     mass, side, cosines = course.book.all_neurons(course.neurons, watch)
-    recorder.end(
-        course.log_time[0], course.field.log_loss[0], course.field.margin[0], course.residual[0],
-        mass[0], side[0], cosines[0],
+    field = course.field
+    yield from zip(
+        course.log_time, field.log_loss, field.margin, course.residual, mass, side, cosines,
+        strict=True,
     )  # fmt: skip
 
 
 def note(course: Course, recorders: Sequence[Recorder], watch: Float[Tensor, "m D"]) -> None:
     """Write the present moment of each member into its record."""
-    mass, side, cosines = course.book.all_neurons(course.neurons, watch)
-    residual = course.residual
-    for i, recorder in enumerate(recorders):
-        recorder.add(
-            course.log_time[i], course.field.log_loss[i], course.field.margin[i], residual[i],
-            mass[i], side[i], cosines[i],
-        )  # fmt: skip
+    for recorder, moment in zip(recorders, moments(course, watch), strict=True):
+        recorder.add(*moment)
 
 
 def tidied(
