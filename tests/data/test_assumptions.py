@@ -15,7 +15,9 @@ from tacit.data import (
     sqrt_d_mixture,
 )
 from tacit.data.assumptions import (
+    assumption_line,
     check_assumption,
+    missing_line,
     most_clusters,
     nice_probability,
     sample_properties,
@@ -149,3 +151,32 @@ def test_probability_of_proposition_a1() -> None:
     expected = 3 * n**2 * rare + n**2 * math.exp(-d / 16) + d ** (1 - math.log(d))
     assert 1 - nice_probability(n, d) == pytest.approx(expected, rel=1e-6)
     assert nice_probability(100, 20) < 0
+
+
+def test_the_warning_names_both_sides_and_every_broken_condition() -> None:
+    inside = sqrt_d_mixture(2000, 6, 3, 1 / math.sqrt(2000))
+    assert assumption_line(inside) is None
+    outside = sqrt_d_mixture(500, 10, 5, 1.0)
+    known = check_assumption(outside)
+    line = assumption_line(outside)
+    assert line is not None
+    assert f"{known.left:.6g}" in line
+    assert f"{known.right:.6g}" in line
+    loud = assumption_line(sqrt_d_mixture(2000, 6, 3, 1.5))
+    assert loud is not None
+    assert "sigma = 1.5" in loud
+    short = assumption_line(cluster_mixture(orthogonal_centres(2, 4000), 1, 0.001))
+    assert short is not None
+    assert "norm sqrt(d)" in short
+
+
+def test_clusters_without_a_point_are_named() -> None:
+    mixture = sqrt_d_mixture(50, 12, 6, 1.0)
+    z = torch.tensor([0, 1, 2, 2])
+    samples = Samples(torch.zeros(4, 50, dtype=torch.float64), mixture.labels[z], z)
+    line = missing_line(samples, mixture)
+    assert line is not None
+    assert "n=4 points hold none of 9 of the 12 clusters (3, 4, 5, 6, 7, 8, 9, 10, ...)" in line
+    assert "184" in line  # 12 ln^2 50
+    full = mixture.sample(500, torch.Generator().manual_seed(0), equal_counts=True)
+    assert missing_line(full, mixture) is None

@@ -61,3 +61,12 @@ def test_a_short_run_logs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
 def test_steps_of_a_bench(tmp_path) -> None:
     bench = Bench("smoke", 0, "cpu", Silent(), DiskParts(tmp_path))
     assert list(bench.steps(range(3), "sweep")) == [0, 1, 2]
+
+
+def test_a_bench_tells_what_there_is_to_tell(tmp_path) -> None:
+    heard: list[str] = []
+    bench = Bench("smoke", 0, "cpu", Silent(), DiskParts(tmp_path), heard.append)
+    bench.tell(None)
+    bench.tell("few points")
+    assert heard == ["warning: few points"]
+    Bench("smoke", 0, "cpu", Silent(), DiskParts(tmp_path)).tell("nobody listens")

@@ -320,7 +320,7 @@ def test_bad_calls_are_refused_in_the_users_words():
         (net, x, y, {**good, "at_kink": 2.0}, "at_kink"),
         (replace(net, w=net.w * math.nan), x, y, good, "w holds NaN"),
         (tiny, x.float(), y.float(), good, "underflows"),
-        (module, x, y, {**good, "at_kink": 1.0}, "TwoLayerNet only"),
+        (module, x, y, {**good, "at_kink": 1.0}, "a MultiClassNet only"),
         (nn.Linear(D, 2).double(), x, y, good, "one number each"),
         (nn.Identity(), x, y, good, "nothing to train"),
         (module, *points(2), good, "a module is trained"),

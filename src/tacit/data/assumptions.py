@@ -71,6 +71,39 @@ def check_assumption(mixture: ClusterMixture, d: float | None = None) -> Assumpt
     )
 
 
+def assumption_line(mixture: ClusterMixture) -> str | None:
+    """One line that says how Assumption 2.2 is violated, with both sides of its inequality; None if it holds."""
+    known = check_assumption(mixture)
+    if known.holds:
+        return None
+    wrong = (
+        []
+        if known.separated
+        else [
+            f"K (p + Delta + 1) = {known.left:.6g} is not <= (d - Delta + 1)/10 = {known.right:.6g}"
+        ]
+    )
+    wrong += [] if known.noise else [f"sigma = {mixture.sd:g} is not in (0, 1]"]
+    wrong += [] if known.norms else ["the centres do not have norm sqrt(d)"]
+    return (
+        f"K={mixture.K}, d={mixture.D}, sigma={mixture.sd:g} are outside Assumption 2.2 of frei2023: "
+        f"{'; '.join(wrong)}. Theorems 3.1 and 4.2 say nothing here; what is measured is measured all the same"
+    )
+
+
+def missing_line(samples: Samples, mixture: ClusterMixture) -> str | None:
+    """One line that names the clusters without a training point; None if every cluster has one."""
+    counts = torch.bincount(samples.z.flatten(), minlength=mixture.K)
+    missing = (counts == 0).nonzero().flatten().tolist()
+    if not missing:
+        return None
+    named = ", ".join(map(str, missing[:8])) + (", ..." if len(missing) > 8 else "")
+    return (
+        f"n={samples.z.numel()} points hold none of {len(missing)} of the {mixture.K} clusters ({named}): "
+        f"no net can learn them; take n >= K ln^2 d = {math.ceil(mixture.K * math.log(mixture.D) ** 2)}"
+    )
+
+
 def cluster_limit(d: float, sigma: float, overlap: float = 0.0) -> float:
     """(d - Delta + 1) / (10 (p + Delta + 1)), which Assumption 2.2 asks K not to exceed."""
     delta = noise_term(d, sigma)

@@ -40,8 +40,8 @@ class Parts(Protocol):
 class Bench:
     """What a run is given besides its config.
 
-    `seed` is the first of the repeats' seeds; `device` is "cpu" or "cuda". Two runs with the same
-    config and seed on one machine and thread count agree bit for bit.
+    `seed` is the first of the repeats' seeds; `device` is "cpu" or "cuda"; `say` takes warnings. Two
+    runs with the same config and seed on one machine and thread count agree bit for bit.
     """
 
     scale: Scale
@@ -49,11 +49,17 @@ class Bench:
     device: str
     progress: Progress
     parts: Parts
+    say: Callable[[str], None] | None = None
 
     @property
     def smoke(self) -> bool:
         """Whether the run is too small to decide a claim about the world."""
         return self.scale == "smoke"
+
+    def tell(self, line: str | None) -> None:
+        """A warning to the user, before the work that it is about; None: there is nothing to warn of."""
+        if line and self.say:
+            self.say(f"warning: {line}")
 
     def seeds(self, repeats: int) -> list[int]:
         """The seeds of the repeats: N, N+1, ..."""

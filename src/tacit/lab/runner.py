@@ -59,7 +59,7 @@ def run_exhibit(
     `device` is "auto", "cpu" or "cuda". An interrupted run goes on from its finished parts. Only
     `TacitError` and `KeyboardInterrupt` come out of this: whatever else an exhibit raises is told
     in one line, with the traceback in a file that the line names. `say` is told, before the work
-    begins, that the complete run of another order will be replaced.
+    begins, that the complete run of another order will be replaced, and then what the exhibit warns of.
     """
     order = Order(exhibit, config, scale, seed, choose_device(device))
     with locked(out, exhibit.id):
@@ -76,7 +76,7 @@ def run_exhibit(
         code = exhibit.load()
         started, clock = now(), time.monotonic()
         with _explained(exhibit.id, slot.partial / "error.log"):
-            bench = Bench(scale, seed, order.device, progress, DiskParts(slot.parts))
+            bench = Bench(scale, seed, order.device, progress, DiskParts(slot.parts), say)
             with _repeatable():
                 outcome = code.run(config, bench)
             folder = slot.draft()

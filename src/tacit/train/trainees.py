@@ -1,0 +1,230 @@
+r"""What `descend` can train, each with its gradient: two-layer nets, multi-class nets, torch modules.
+
+A two-layer net is differentiated in closed form. With u = w/||w|| and r_ij = relu(<w_j, x_i> + b_j) / ||w_j||,
+so that f = sum_j v_j ||w_j|| r_j^p, and c_i = dL/df(x_i),
+
+    dL/dv_j = ||w_j|| q_j,   q_j = sum_i c_i r_ij^p
+    dL/dw_j = v_j (p sum_i c_i r_ij^(p-1) x_i - (p-1) q_j u_j)
+    dL/db_j = v_j p sum_i c_i r_ij^(p-1)
+
+No power of a small number is taken, so an init of 1e-7 is safe in float32. The multi-class net of li2025
+(Section 4.2) has f_j = (1/h) sum_r relu(<w_jr, x>) and the cross-entropy -log softmax(f)_z, so that
+
+    dL/dw_jr = (1/(n h)) sum_i (softmax(f(x_i))_j - 1[z_i = j]) relu'(<w_jr, x_i>) x_i
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from tacit.errors import CallError
+from tacit.nets import MultiClassNet, TwoLayerNet
+from tacit.train.losses import LossName, loss_at, pull_at
+
+State = dict[str, Tensor]
+Seen = tuple[Tensor, Tensor]
+"""The loss and the margin of each point, (*e, n) each."""
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The mean loss of a batch: which loss, its label smoothing, and relu' at 0 (two-layer nets)."""
+
+    loss: LossName
+    smoothing: float
+    at_kink: float
+
+    def seen(self, f: Float[Tensor, "*e n"], y: Float[Tensor, "*x n"]) -> Seen:
+        """Losses l(y_i f_i) and margins y_i f_i."""
+        return loss_at(y * f, self.loss, self.smoothing), y * f
+
+    def mean(self, f: Float[Tensor, "*e n"], y: Float[Tensor, "*x n"]) -> Float[Tensor, "*e"]:
+        """(1/n) sum_i l(y_i f_i)."""
+        return loss_at(y * f, self.loss, self.smoothing).mean(-1)
+
+    def slopes(self, f: Float[Tensor, "*e n"], y: Float[Tensor, "*x n"]) -> Float[Tensor, "*e n"]:
+        """Its derivative by each f_i."""
+        return pull_at(y * f, self.loss, self.smoothing) * y / -f.shape[-1]
+
+
+@runtime_checkable
+class Trainee(Protocol):
+    """Parameters that move in place, their gradients on a batch, and the net they make."""
+
+    state: State
+
+    def gradients(self, x: Tensor, y: Tensor) -> tuple[Tensor, State]:
+        """The mean loss of the batch (*e), and its gradient by each parameter."""
+
+    def seen(self, x: Tensor, y: Tensor) -> Seen:
+        """Losses and margins of the points."""
+
+    def net(self) -> Any:
+        """A copy of the net as it is now."""
+
+
+class TwoLayerTrainee:
+    """The closed form of the module's docstring."""
+
+    def __init__(self, net: TwoLayerNet, objective: Objective) -> None:
+        self.start, self.objective = net, objective
+        held = {"w": net.w, "v": net.v, "b": net.b}
+        self.state = {
+            name: tensor.detach().clone(memory_format=torch.contiguous_format)
+            for name, tensor in held.items()
+            if tensor is not None and not (name == "v" and net.fixed_v)
+        }
+
+    def net(self) -> TwoLayerNet:
+        """The weights copied, since they move in place."""
+        copies: dict[str, Any] = {name: tensor.clone() for name, tensor in self.state.items()}
+        return replace(self.start, **copies)
+
+    def seen(self, x: Float[Tensor, "*x n D"], y: Float[Tensor, "*x n"]) -> Seen:
+        """f, from ||w_j|| r_ij^p."""
+        size, r, slope = self.scaled(x)
+        return self.objective.seen(rows_times(self.v * size, r * slope), y)
+
+    @property
+    def v(self) -> Float[Tensor, "*e h"]:
+        """The second layer, trained or not."""
+        return self.state.get("v", self.start.v)
+
+    def scaled(
+        self, x: Float[Tensor, "*x n D"]
+    ) -> tuple[Float[Tensor, "*e h"], Float[Tensor, "*e h n"], Float[Tensor, "*e h n"]]:
+        """||w_j||, r_ij and r_ij^(p-1); for p = 1, where the norm drops out, 1, relu(z_ij) and relu'(z_ij).
+
+        Neurons are rows, as in w: the product with x that follows is then one of contiguous rows.
+        """
+        w, p = self.state["w"], self.start.p
+        z = w @ x.mT
+        if "b" in self.state:
+            z += self.state["b"].unsqueeze(-1)
+        if p == 1:
+            slope = relu_slope(z, self.objective.at_kink)
+            return torch.ones_like(self.start.v), z.clamp_min_(0), slope
+        size = w.norm(dim=-1)
+        r = z.clamp_min_(0).mul_(inverse(size).unsqueeze(-1))
+        return size, r, r ** (p - 1)
+
+    def gradients(
+        self, x: Float[Tensor, "*x n D"], y: Float[Tensor, "*x n"]
+    ) -> tuple[Float[Tensor, "*e"], State]:
+        """Two products of the size of w, and no graph."""
+        p, v = self.start.p, self.v
+        size, r, slope = self.scaled(x)
+        powered = r * slope
+        f = rows_times(v * size, powered)
+        c = self.objective.slopes(f, y)
+        q = (powered @ c.unsqueeze(-1)).squeeze(-1)
+        pulls = slope.mul_(c.unsqueeze(-2)).mul_((p * v).unsqueeze(-1))
+        by_w = pulls @ x
+        if p > 1:
+            along = (p - 1) * v * q * inverse(size)
+            by_w.addcmul_(along.unsqueeze(-1), self.state["w"], value=-1)
+        found = {"w": by_w, "v": size * q, "b": pulls.sum(-1)}
+        return self.objective.mean(f, y), {name: found[name] for name in self.state}
+
+
+class MultiClassTrainee:
+    """Cross-entropy of the subclasses z; the margin of a point is f_z less the largest other logit."""
+
+    def __init__(self, net: MultiClassNet, objective: Objective) -> None:
+        self.start, self.objective = net, objective
+        self.state: State = {"w": net.w.detach().clone(memory_format=torch.contiguous_format)}
+
+    def net(self) -> MultiClassNet:
+        """The weights copied, since they move in place."""
+        return replace(self.start, w=self.state["w"].clone())
+
+    def seen(self, x: Float[Tensor, "*x n D"], y: Int[Tensor, "*x n"]) -> Seen:
+        """-log softmax(f)_z, and f_z less the largest other."""
+        f = self.net().logits(x)
+        z = y.expand(f.shape[:-1]).unsqueeze(-1)
+        own = f.gather(-1, z)
+        others = f.scatter(-1, z, -torch.inf).amax(-1)
+        loss = torch.logsumexp(f, -1) - own.squeeze(-1)
+        return loss, own.squeeze(-1) - others
+
+    def gradients(
+        self, x: Float[Tensor, "*x n D"], y: Int[Tensor, "*x n"]
+    ) -> tuple[Float[Tensor, "*e"], State]:
+        """Neurons as rows, as in w."""
+        w = self.state["w"]
+        k, h = w.shape[-3:-1]
+        a = w.flatten(-3, -2) @ x.mT
+        slope = relu_slope(a, self.objective.at_kink).unflatten(-2, (k, h))
+        f = a.clamp_min_(0).unflatten(-2, (k, h)).mean(-2)
+        chance = torch.log_softmax(f, -2)
+        z = y.expand(*f.shape[:-2], -1).unsqueeze(-2)
+        loss = -chance.gather(-2, z).squeeze(-2).mean(-1)
+        c = chance.exp_()
+        c.scatter_add_(-2, z, torch.full_like(c[..., :1, :], -1.0).expand_as(z))
+        pulls = slope.mul_(c.unsqueeze(-2)).mul_(1 / (h * x.shape[-2]))
+        return loss, {"w": (pulls.flatten(-3, -2) @ x).unflatten(-2, (k, h))}
+
+
+def rows_times(
+    weights: Float[Tensor, "*e h"], rows: Float[Tensor, "*e h n"]
+) -> Float[Tensor, "*e n"]:
+    """sum_j weights_j rows_j."""
+    return (weights.unsqueeze(-2) @ rows).squeeze(-2)
+
+
+def inverse(size: Float[Tensor, "*e h"]) -> Float[Tensor, "*e h"]:
+    """1/||w_j||; 0 where w_j = 0, which contributes nothing."""
+    return torch.where(size > 0, 1 / size, 0.0)
+
+
+def relu_slope(z: Float[Tensor, "*e n"], at_kink: float) -> Float[Tensor, "*e n"]:
+    """relu'(z), with a choice at z = 0."""
+    slope = (z > 0).to(z.dtype)
+    if at_kink:
+        slope += at_kink * (z == 0)
+    return slope
+
+
+class ModuleTrainee:
+    """Any torch module with one output a point, by autograd."""
+
+    def __init__(self, module: nn.Module, objective: Objective) -> None:
+        self.module, self.objective = deepcopy(module), objective
+        named = self.module.named_parameters()
+        self.state: State = {
+            name: parameter for name, parameter in named if parameter.requires_grad
+        }
+
+    def net(self) -> nn.Module:
+        """The module copied, since it moves in place."""
+        return deepcopy(self.module)
+
+    def seen(self, x: Float[Tensor, "n D"], y: Float[Tensor, " n"]) -> Seen:
+        """From one forward pass."""
+        return self.objective.seen(self.output(x), y)
+
+    def output(self, x: Float[Tensor, "n D"]) -> Float[Tensor, " n"]:
+        """f, whether the module gives (n,) or (n, 1)."""
+        f = self.module(x)
+        if f.shape not in ((len(x),), (len(x), 1)):
+            raise CallError(
+                f"the module's output has shape {tuple(f.shape)} for {len(x)} points: it must be one number each"
+            )
+        return f.reshape(len(x))
+
+    def gradients(
+        self, x: Float[Tensor, "n D"], y: Float[Tensor, " n"]
+    ) -> tuple[Float[Tensor, ""], State]:
+        """A parameter that the output does not depend on has gradient 0."""
+        with torch.enable_grad():
+            value = self.objective.mean(self.output(x), y)
+            found = torch.autograd.grad(
+                value, list(self.state.values()), allow_unused=True, materialize_grads=True
+            )
+        return value.detach(), dict(zip(self.state, found, strict=True))
