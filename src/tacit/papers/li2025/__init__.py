@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tacit.lab.exhibit import Exhibit, Paper
 from tacit.papers._checks import check_at_least, check_clusters, check_positive
+from tacit.papers.li2025 import _matrices
 
 PAPER = Paper(
     key="li2025",
@@ -131,4 +132,5 @@ EXHIBITS = (
         },
         code="tacit.papers.li2025.prop4_8",
     ),
+    *_matrices.EXHIBITS,
 )
