@@ -3,7 +3,7 @@
 Points of a cluster are O(1) apart, clusters sqrt(2d): 1-NN's boundary runs about halfway, at sqrt(d/2), while a
 net that averages features breaks at sqrt(d/k), sqrt(k/2) times earlier. Both are measured exactly on the same
 data: n = k ln^2 d training points, orthogonal means, fresh test points. f_FA, built from the class means of the
-training points, stands for the trained network of the remark until Theorem 4.2's exhibit trains one.
+training points, stands for the trained network of the remark; `frei2023.thm4.2` trains it.
 """
 
 from __future__ import annotations
