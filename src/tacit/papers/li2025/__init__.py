@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tacit.lab.exhibit import Exhibit, Paper
 from tacit.papers._checks import check_at_least, check_clusters, check_positive
-from tacit.papers.li2025 import _matrices
+from tacit.papers.li2025 import _dynamics, _matrices
 
 PAPER = Paper(
     key="li2025",
@@ -133,4 +133,5 @@ EXHIBITS = (
         code="tacit.papers.li2025.prop4_8",
     ),
     *_matrices.EXHIBITS,
+    *_dynamics.EXHIBITS,
 )

@@ -1,0 +1,175 @@
+"""The settings and the entries of `li2025.lemma5`, `.thm4.5`, `.thm4.6` and `.thm4.7` (without torch)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tacit.errors import CallError
+from tacit.lab.exhibit import Exhibit
+from tacit.papers._checks import check_at_least, check_positive, check_unique
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    """Figure 2a's net, step by step: `T` steps of size `eta` in R^d, of the net and of its coefficients.
+
+    The coefficients go on alone until `T_long`, and gradient flow until eta t = `late`. The first `k1` clusters
+    are positive; there are `m` neurons of either sign. `inside`: k of a run at d = k^10, n = k^7, eta = 1/d^2,
+    sigma_w^2 = eta/k^5, the first assumption's own sizes.
+    """
+
+    d: int = 3072
+    k: int = 10
+    k1: int = 5
+    m: int = 5
+    n: int = 1000
+    eta: float = 1e-3
+    sigma_w: float = 1e-5
+    T: int = 200
+    T_long: int = 2000
+    late: float = 1e6
+    inside: int = 3
+
+    def __post_init__(self) -> None:
+        check_split(self.k, self.k1, self.d)
+        check_at_least("n", (self.n,), 2 * self.k, "two points a cluster, at least")
+        for name in ("m", "T"):
+            check_at_least(name, (getattr(self, name),), 1)
+        check_at_least("T_long", (self.T_long,), self.T, "it goes on from T")
+        check_at_least("late", (self.late,), 10 * self.eta * self.T_long, "a decade past T_long")
+        check_at_least("inside", (self.inside,), 2, "both classes need a cluster")
+        check_positive("eta", (self.eta,))
+        check_at_least("sigma_w", (self.sigma_w,), 0, "a standard deviation is not negative")
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """One setting (d0, k0, n0, time 1), and sweeps of each of d, k, n and time = eta t, the others fixed.
+
+    Half of the clusters are positive. `m` neurons of either sign (binary), `h` a cluster (multi-class);
+    `steps` steps of size `eta`, then growing ones. `points` test points get a radius, `test` a clean label.
+    """
+
+    d0: int = 4096
+    k0: int = 10
+    n0: int = 400
+    d: tuple[int, ...] = (512, 2048, 8192, 32768)
+    k: tuple[int, ...] = (4, 8, 16, 32)
+    n: tuple[int, ...] = (100, 200, 400, 800)
+    time: tuple[float, ...] = (0.1, 0.3, 1.0, 10.0, 1e3, 1e5)
+    m: int = 5
+    h: int = 3
+    eta: float = 1e-3
+    steps: int = 1000
+    sigma_w: float = 1e-5
+    points: int = 100
+    test: int = 5000
+    repeats: int = 3
+
+    def __post_init__(self) -> None:
+        for name in ("d", "k", "n", "time"):
+            values = getattr(self, name)
+            check_at_least(f"the number of values of {name}", (len(values),), 2, "a slope")
+            check_positive(name, values)
+            check_unique(name, values)
+            if list(values) != sorted(values):
+                raise CallError(f"{name}: the values ascend")
+        for k in (self.k0, *self.k):
+            check_split(k, k // 2, self.d0)
+        check_at_least("n", (min(self.n0, *self.n) / max(self.k0, *self.k),), 2, "n/k: two points")
+        if 1.0 not in self.time:
+            raise CallError("time: 1 is among them (eta T = 1, where the theorem's window begins)")
+        for name in ("m", "h", "steps", "points", "test"):
+            check_at_least(name, (getattr(self, name),), 1)
+        check_at_least("repeats", (self.repeats,), 2, "intervals are over seeds")
+        check_positive("eta", (self.eta,))
+        check_at_least("sigma_w", (self.sigma_w,), 0, "a standard deviation is not negative")
+        rows = max(2 * self.m, self.h * max(self.k0, *self.k))
+        check_at_least(
+            "d", (min(self.d0, *self.d),), self.n0 + rows + self.k0, "n0 + neurons + k0: the span"
+        )
+        check_at_least(
+            "d0",
+            (self.d0,),
+            max(self.n0, *self.n) + rows + max(self.k),
+            "n + neurons + k: the span",
+        )
+
+
+def check_split(k: int, k1: int, d: int) -> None:
+    """At least one cluster of either sign, and no more than d of them."""
+    if not 1 <= k1 < k:
+        raise CallError(f"k1={k1} with k={k}: the positive clusters number 1 to {k - 1}")
+    if k > d:
+        raise CallError(f"k={k} > d={d}: orthogonal centres need d >= k; raise d or lower k")
+
+
+SMOKE = Sweep(
+    d0=256,
+    k0=4,
+    n0=40,
+    d=(256, 512),
+    k=(2, 4),
+    n=(40, 80),
+    time=(0.1, 1.0, 10.0),
+    steps=100,
+    eta=1e-2,
+    points=6,
+    test=200,
+    repeats=2,
+)
+PAPER = Sweep(
+    d0=8192,
+    n0=1000,
+    d=(2048, 4096, 8192, 16384, 32768),
+    k=(4, 8, 16, 32, 64),
+    n=(250, 500, 1000, 2000),
+    time=(0.1, 0.3, 1.0, 10.0, 1e3, 1e5, 1e8),
+    points=500,
+    test=50_000,
+    repeats=5,
+)
+
+
+EXHIBITS = (
+    Exhibit(
+        id="li2025.lemma5",
+        title="Coefficients of features and of noise, step by step",
+        where="Section 5; Appendix A.2, A.3, B.1",
+        claim="the recursions of lambda and sigma are the descent; own margins stay balanced",
+        scales={
+            "smoke": Coefficients(d=300, n=100, T=60, T_long=120, late=100.0, inside=2),
+            "laptop": Coefficients(),
+            "paper": Coefficients(T=1000, T_long=10_000, late=1e9),
+        },
+        code="tacit.papers.li2025.lemma5",
+    ),
+    Exhibit(
+        id="li2025.thm4.5",
+        title="Feature averaging in sweeps of d, k, n and time",
+        where="Theorem 4.5; Section 5.3; Appendix B.2",
+        claim="weights near the class averages, radius of the order sqrt(d/k)",
+        scales={"smoke": SMOKE, "laptop": Sweep(), "paper": PAPER},
+        code="tacit.papers.li2025.thm4_5",
+    ),
+    Exhibit(
+        id="li2025.thm4.6",
+        title="The trained net against C f_FA on the sphere",
+        where="Theorem 4.6; Appendix B.3",
+        claim="inf_C sup |C f_FA - f| over ||x|| = sqrt(d) is o(1)",
+        scales={"smoke": SMOKE, "laptop": Sweep(), "paper": PAPER},
+        code="tacit.papers.li2025.thm4_6",
+    ),
+    Exhibit(
+        id="li2025.thm4.7",
+        title="Feature decoupling in sweeps of d, k, n and time",
+        where="Theorem 4.7; Appendix C",
+        claim="with subclass labels each neuron finds its feature, radius of the order sqrt(d)",
+        scales={
+            "smoke": replace(SMOKE, points=20),
+            "laptop": Sweep(k=(4, 8, 16), n=(100, 200, 400), steps=300, test=2000),
+            "paper": replace(PAPER, k=(4, 8, 16, 24)),
+        },
+        code="tacit.papers.li2025.thm4_7",
+    ),
+)

@@ -1,0 +1,223 @@
+"""li2025.thm4.5, .thm4.6 and .thm4.7: what the sweeps measure, against closed forms and dense grids."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from scipy.integrate import solve_ivp
+from test_min2024 import bench, verdicts  # noqa: F401 (a fixture)
+
+from tacit.certify import radius
+from tacit.data import Samples, cluster_mixture, orthogonal_centres
+from tacit.errors import CallError
+from tacit.nets import MultiClassNet, TwoLayerNet, average_net
+from tacit.papers.li2025 import thm4_5, thm4_6, thm4_7
+from tacit.papers.li2025._dynamics import EXHIBITS, SMOKE, Sweep
+from tacit.papers.li2025.compact import binary_net, classes_net, compact_problem
+from tacit.papers.li2025.sweep import Cell, class_growth, course, fitted, over_settings, swept
+from tacit.papers.li2025.sweep_panels import plain
+from tacit.papers.li2025.synthetic import train_binary, train_classes
+
+TINY = replace(SMOKE, d=(256, 1024), n0=64, n=(64, 128), points=8, test=100)
+
+
+def f64(*values):
+    return torch.tensor(values, dtype=torch.float64)
+
+
+@given(st.floats(-2, 2), st.floats(0.1, 10))
+def test_an_exact_power_law_has_its_exponent_and_no_spread(power, size):
+    x = [1.0, 3.0, 10.0, 40.0]
+    found = fitted(x, np.stack([size * np.power(x, power), 2 * np.power(x, power)]))
+    assert found.value == pytest.approx(power, abs=1e-12)
+    assert found.spread < 1e-10
+
+
+def test_the_interval_of_an_exponent_is_students_over_the_seeds_slopes():
+    x, rng = np.array([1.0, 2.0, 4.0, 8.0]), np.random.default_rng(0)
+    values = x**0.5 * np.exp(0.1 * rng.standard_normal((5, 4)))
+    slopes = [stats.linregress(np.log(x), np.log(row)).slope for row in values]
+    low, high = stats.t.interval(0.95, 4, np.mean(slopes), stats.sem(slopes))
+    found = fitted(x.tolist(), values)
+    assert (found.value, found.low, found.high) == pytest.approx((np.mean(slopes), low, high))
+
+
+def test_growing_steps_reach_where_equal_ones_do():
+    """GD at step eta from eta t = 0.5 to 2.5, and 20 growing steps."""
+    stream = torch.Generator().manual_seed(0)
+    problem = compact_problem(2000, 4, 2, 100, 8, stream)
+    binary = binary_net(problem.rows, 1e-4, stream, torch.float64)
+    classes = classes_net(problem.rows, problem.mixture, 1e-4, torch.float64)
+    for start, train in ((binary, train_binary), (classes, train_classes)):
+        slow = train(start, problem.train, 2.5e-3, 1000).net
+        early, late = course(start, train, problem.train, 2.5e-3, 200, (0.1, 2.5))
+        assert torch.equal(early.w, train(start, problem.train, 2.5e-3, 40).net.w)
+        assert float((late.w - slow.w).norm() / slow.w.norm()) < 0.01
+
+
+def test_parts_of_a_neuron_are_those_it_was_made_of():
+    """w = 2 S/d with one own feature 0.3 off, 0.4 of another's, and noise of length 0.5/sqrt(d)."""
+    d = 16
+    mixture = cluster_mixture(orthogonal_centres(4, 6, math.sqrt(d)), 2, 1.0)
+    mu, off = mixture.centres, torch.eye(6, dtype=torch.float64)[5]
+    plus = (2.3 * mu[0] + 1.7 * mu[1] + 0.4 * mu[2]) / d + 0.5 / math.sqrt(d) * off
+    minus = (2 * mu[2] + 2 * mu[3]) / d
+    net = TwoLayerNet(torch.stack([plus, minus]), f64(1, -1))
+    lam, away = thm4_5.averaged(net, mixture)
+    spread, others, noise = thm4_5.parts_of(net, mixture, lam)
+    assert lam == pytest.approx(2.0)
+    assert (spread, others, noise) == pytest.approx((math.hypot(0.3, 0.3), 0.4, 0.5))
+    assert away.tolist() == pytest.approx([math.sqrt(0.18 + 0.16 + 0.25), 0], abs=1e-7)
+
+
+def test_decoupled_reads_lambda_and_distances():
+    mixture = cluster_mixture(orthogonal_centres(3, 5, 4.0), 1, 1.0)
+    w = 5 / 16 * mixture.centres.unsqueeze(1).repeat(1, 2, 1)
+    w[2, 1] = 0
+    lam, along, away = thm4_7.decoupled(MultiClassNet(w, mixture.labels), mixture)
+    assert lam == pytest.approx(5.0)
+    assert along.tolist() == pytest.approx([5] * 5 + [0])
+    assert away.tolist() == pytest.approx([0] * 5 + [5], abs=1e-7)
+
+
+def test_the_distance_on_the_sphere_is_that_of_a_dense_grid():
+    """Two clusters in the plane, two neurons with biases: 4,000 points of the circle, 400 scales."""
+    mixture = cluster_mixture(orthogonal_centres(2, 2, math.sqrt(2)), 1, 1.0)
+    goal = replace(average_net(mixture), b=None)
+    net = TwoLayerNet(
+        torch.tensor([[1.1, 0.2], [-0.1, 0.8]]).double(), f64(1, -1), f64(0.03, -0.02)
+    )
+    lower, upper, scale = thm4_6.sphere_distance(goal, net, 2)
+    angle = torch.linspace(0, 2 * math.pi, 4001, dtype=torch.float64)
+    x = math.sqrt(2) * torch.stack([angle.cos(), angle.sin()], 1)
+    gaps = [float((C * goal(x) - net(x)).abs().max()) for C in np.linspace(0, 1.5, 601).tolist()]
+    assert lower <= min(gaps) + 1e-3
+    assert min(gaps) <= upper + 1e-3
+    assert upper - lower == pytest.approx(2 * 0.05, abs=1e-5)
+    assert gaps[round(scale / 2 / 1.5 * 600)] == pytest.approx(min(gaps), abs=0.06)
+
+
+def test_rays_between_orthogonal_neurons_find_the_radius():
+    """w_j = lambda mu_j/d with lambda large: sqrt(d/2) at the centres."""
+    mixture = cluster_mixture(orthogonal_centres(6, 8, 10.0), 3, 1.0)
+    net = MultiClassNet(60 / 100 * mixture.centres.unsqueeze(1), mixture.labels)
+    points = Samples(mixture.centres, mixture.labels, torch.arange(6))
+    found = thm4_7.towards_others(net, points)
+    assert found.tolist() == pytest.approx([math.sqrt(50)] * 6, rel=1e-3)
+
+
+def test_rays_of_a_trained_net_are_no_shorter_than_what_is_certified():
+    stream = torch.Generator().manual_seed(1)
+    problem = compact_problem(600, 4, 2, 80, 8, stream)
+    net = train_classes(
+        classes_net(problem.rows, problem.mixture, 1e-4, torch.float64), problem.train, 1e-2, 200
+    ).net
+    points = problem.mixture.sample(4, stream)
+    upper, interval = thm4_7.towards_others(net, points), radius(net, points.x, points.y)
+    assert (upper >= interval.lower * (1 - 1e-9)).all()
+    assert (upper <= interval.upper * 1.05).all()
+
+
+def test_the_law_of_the_multi_class_lambda_solves_its_equation_of_growth():
+    d, k, n, h = 4096, 10, 400, 3
+    kappa, rate = 1 + k / n, d / (h * k)
+    end = solve_ivp(
+        lambda _, lam: rate * (k - 1) / (k - 1 + np.exp(kappa * lam)),
+        (0, 2.0),
+        [0.0],
+        rtol=1e-10,
+        atol=1e-12,
+    ).y[0, -1]
+    assert class_growth(d, k, n, h, 2.0) == pytest.approx(end, rel=1e-7)
+
+
+def test_settings_come_in_the_order_of_their_data():
+    config = replace(TINY, d=(256, 1024), k=(2, 4), n=(64, 128))
+    settings = over_settings(config, power=8.0)
+    assert settings.rows[:2] == ((256, 4, 64), (1024, 4, 64))
+    assert settings.rows[2:4] == ((256, 2, 64), (256, 4, 64))
+    assert settings.times == (4.0**8, 4.0**8, 2.0**8, *[4.0**8] * 3, 0.1, 1.0, 10.0)
+    data = xr.Dataset(
+        {
+            f"a_{axis}": ((axis, "seed"), np.full((len(getattr(config, axis)), 2), float(i)))
+            for i, axis in enumerate(settings.axes)
+        }
+    )
+    assert settings.of(data, "a")[:, 0].tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 3]
+
+
+def test_a_setting_that_axes_share_is_computed_once(bench):  # noqa: F811
+    asked = []
+
+    def measure(cell, times, seed):
+        asked.append((cell, seed))
+        return xr.Dataset({"a": ("time", np.array([cell.d * t for t in times]))})
+
+    base = Cell(8, 4, 6)
+    data = swept(
+        {"d": (8, 16), "n": (6, 12)},
+        base,
+        lambda cell: (1.0, 2.0) if cell == base else (1.0,),
+        lambda _: 1.0,
+        measure,
+        bench,
+        [0, 1],
+    )
+    assert len(asked) == len(set(asked)) == 6
+    assert data.a_d.values.tolist() == [[8, 8], [16, 16]]
+    assert data.a_n.values.tolist() == [[8, 8], [8, 8]]
+    assert data.a_time.transpose("time", "seed").values.tolist() == [[8, 8], [16, 16]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("code", [thm4_5, thm4_6, thm4_7])
+def test_a_small_sweep_runs_and_is_drawn(bench, code):  # noqa: F811
+    outcome = code.run(TINY, bench)
+    ids = [claim.id for claim in outcome.claims]
+    assert len(ids) == len(set(ids))
+    assert all(claim.measured is not None for claim in outcome.claims)
+    code.draw(outcome.data, TINY)
+
+
+def test_the_radius_scales_as_the_theorem_says(bench):  # noqa: F811
+    """A factor of 16 in d, two seeds: exponent 1/2 within 0.05, and the attack is certified."""
+    config = replace(TINY, k0=4, d=(1024, 16384), d0=1024, n0=100, n=(100, 200), points=12)
+    said = verdicts(thm4_5.run(config, bench))
+    held = ("radius.d", "radius.certified", "radius.order", "clean", "proof.flips", "bias.eps")
+    assert {said[id] for id in held} == {"holds"}
+
+
+def test_numbers_on_axes_are_plain():
+    assert [plain(v) for v in (0.2, 1.0, 30.0, 50.0)] == ["0.2", "1", "", "50"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"k": (1, 4)}, "k1=0 with k=1"),
+        ({"d": (512,)}, "a slope"),
+        ({"d": (2048, 512)}, "ascend"),
+        ({"n": (100, 100)}, "each value once"),
+        ({"time": (0.1, 10.0)}, "1 is among them"),
+        ({"repeats": 1}, "over seeds"),
+        ({"n": (40, 400)}, "two points"),
+        ({"d": (256, 512)}, "the span"),
+        ({"n": (400, 8000)}, "the span"),
+        ({"eta": -1.0}, "eta=-1.0"),
+        ({"sigma_w": -1.0}, "not negative"),
+    ],
+)
+def test_sweeps_refuse(change, words):
+    with pytest.raises(CallError, match=words):
+        replace(Sweep(), **change)
+
+
+def test_the_catalogue_names_modules_that_run_and_draw():
+    for exhibit in EXHIBITS:
+        exhibit.load()
