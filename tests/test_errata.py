@@ -11,9 +11,10 @@ from tacit.certify import radius
 from tacit.data import cluster_mixture, orthogonal_centres, sqrt_d_mixture
 from tacit.measure import algorithm1, alignment_field
 from tacit.nets import TwoLayerNet, average_net, centre_net, decoupled_net, prop48_net
+from tacit.papers.frei2023.means import least_dimension, small_noise
 from tacit.papers.min2024.alg1 import known_distance, known_net
-from tacit.train import Until, gradient_flow
-from tacit.train.losses import pull_at
+from tacit.train import Until, descend, gradient_flow
+from tacit.train.losses import loss_at, pull_at
 
 
 def test_theorem_3_loses_a_factor_K():
@@ -100,6 +101,31 @@ def test_sizes_that_assumption_2_2_admits():
     for k, d, sigma in ((2, 549, None), (32, 12_424, None), (2, 1_415_388, 1.0)):
         assert admits(k, d, sigma or d**-0.5)
         assert not admits(k, d - 1, sigma or (d - 1) ** -0.5)
+
+
+def test_theorem_2_1_needs_the_logarithm_of_base_2():
+    """A net that is dead at its one point: no gradient, whatever the loss there."""
+    x, y = torch.ones(1, 3).double(), torch.ones(1).double()
+    dead = TwoLayerNet(-torch.ones(4, 3).double(), torch.ones(4).double(), torch.zeros(4).double())
+    net = descend(dead, x, y, step=1.0, steps=5, loss="logistic").net
+    assert torch.equal(net.w, dead.w)
+    assert float(loss_at(y * net(x), "logistic")) == pytest.approx(math.log(2))  # < 1/n = 1
+    q = torch.linspace(-3, 3, 601).double()
+    assert torch.equal(loss_at(q, "logistic") / math.log(2) < 1, q > 0)
+
+
+def test_the_perturbation_of_theorem_4_2s_proof():
+    def length(k, d):
+        """(eta_1 + eta_2) ||u|| / sqrt(d); orthogonal means, sigma = 1/sqrt(d), c = 1/2."""
+        delta = 4 * math.log(d)
+        room, c = d - delta - k * delta, k * (delta + 1) / (d - delta + 1)
+        two = 3 * (3 * d + delta + 1) * (1 - 2 * c) / (room * (1 - 3 * c) * k / 2)
+        return ((2 * delta + 1) / room + two) * math.sqrt(k)
+
+    assert length(32, 12_424) == pytest.approx(4.1, abs=0.05)
+    for k, d in ((530, 270_521), (532, 271_629)):
+        assert least_dimension(k, small_noise) == d
+    assert length(532, 271_629) < 1 < length(530, 270_521)
 
 
 # Theorem 2 and its lemmas: five orthonormal centres, the first K1 of them positive

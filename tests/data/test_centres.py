@@ -47,11 +47,18 @@ def test_sphere_centres_lie_on_the_sphere():
     assert torch.allclose(mu.norm(dim=1), torch.full((6,), 5.0, dtype=torch.float64))
 
 
+def test_more_sphere_centres_than_dimensions_are_uniform():
+    mu = sphere_centres(4000, 3, 1.0, torch.Generator().manual_seed(0))
+    assert mu.mean(0).abs().max() < 4 * math.sqrt(1 / 3 / 4000)
+    assert (mu.T @ mu / 4000 - torch.eye(3, dtype=torch.float64) / 3).abs().max() < 0.02
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
         (lambda: orthogonal_centres(5, 4), "K=5 > D=4"),
         (lambda: orthogonal_centres(0, 4), "K=0"),
+        (lambda: sphere_centres(0, 4, 1.0, torch.Generator()), "K=0"),
         (lambda: equiangular_centres(4, 4, -0.5), "-0.333333 to 1"),
         (lambda: equiangular_centres(4, 4, 1.1), "cosine=1.1"),
     ],

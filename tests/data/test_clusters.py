@@ -1,13 +1,15 @@
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import kstest
+from scipy.stats import kstest, laplace, norm, uniform
+from scipy.stats import t as student
 
 from tacit.data import cluster_mixture, min2024_mixture, orthogonal_centres, sqrt_d_mixture
-from tacit.data.clusters import apportion
+from tacit.data.clusters import apportion, unit_noise
 from tacit.errors import CallError
 
 
@@ -74,6 +76,26 @@ def test_the_reduced_mixture_keeps_inner_products_and_noise():
     # projections on a centre have the same law in 4 and in 50 dimensions
     far, near = (m.sample(3000, gen(8)).x @ m.centres[0] for m in (mixture, small))
     assert kstest(far.numpy(), near.numpy()).pvalue > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("shape", "law"),
+    [("gaussian", norm()), ("uniform", uniform(-(3**0.5), 2 * 3**0.5)),
+     ("laplace", laplace(scale=0.5**0.5)), ("student", student(4, scale=0.5**0.5))],
+)  # fmt: skip
+def test_noise_of_every_shape_has_its_law_and_variance_one(shape, law):
+    drawn = unit_noise(shape, 200, 250, gen(2))
+    assert kstest(drawn.flatten().numpy(), law.cdf).pvalue > 1e-3
+    assert law.var() == pytest.approx(1)
+    mixture = replace(min2024_mixture(50, 4, 2, 0.7, gen(3)), noise=shape)
+    points = mixture.sample(500, gen(4))
+    rest = (points.x - mixture.centres[points.z]) / mixture.sd
+    assert kstest(rest.flatten().numpy(), law.cdf).pvalue > 1e-3
+
+
+def test_only_gaussian_noise_can_be_reduced():
+    with pytest.raises(CallError, match="noise=laplace"):
+        replace(min2024_mixture(50, 4, 2, 0.7), noise="laplace").reduced()
 
 
 @pytest.mark.parametrize(

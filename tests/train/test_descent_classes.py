@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 from hypothesis import given
@@ -137,3 +139,14 @@ def test_bad_subclasses_and_bad_perturbations_are_refused():
             descend(net, x, labels, **{"step": 0.1, "steps": 2, "loss": "logistic", **settings})
     with pytest.raises(CallError, match="both end in the dimension"):
         descend(net, x[:, 1:], z, step=0.1, steps=1, loss="logistic")
+
+
+def test_a_fitted_point_still_pulls_with_all_its_digits():
+    # one neuron a subclass along its own axis: logits 45 and 0, a loss of 3 e^-45: lost next to 1
+    w = 45 * torch.eye(K, D, dtype=torch.float64).unsqueeze(1)
+    net = MultiClassNet(w, torch.tensor([1.0, 1.0, -1.0, -1.0], dtype=torch.float64))
+    x = torch.eye(K, D, dtype=torch.float64)
+    step = 1e20
+    moved = descend(net, x, torch.arange(K), step=step, steps=1, loss="logistic").net.w - w
+    pull = (K - 1) * math.exp(-45) * step / K
+    assert moved.squeeze(1).diagonal().tolist() == pytest.approx([pull] * K, rel=1e-9)

@@ -91,8 +91,11 @@ def assumption_line(mixture: ClusterMixture) -> str | None:
     )
 
 
-def missing_line(samples: Samples, mixture: ClusterMixture) -> str | None:
-    """One line that names the clusters without a training point; None if every cluster has one."""
+def missing_line(samples: Samples, mixture: ClusterMixture, d: int | None = None) -> str | None:
+    """One line that names the clusters without a training point; None if every cluster has one.
+
+    `d` is the dimension where the mixture is given in fewer coordinates.
+    """
     counts = torch.bincount(samples.z.flatten(), minlength=mixture.K)
     missing = (counts == 0).nonzero().flatten().tolist()
     if not missing:
@@ -100,7 +103,7 @@ def missing_line(samples: Samples, mixture: ClusterMixture) -> str | None:
     named = ", ".join(map(str, missing[:8])) + (", ..." if len(missing) > 8 else "")
     return (
         f"n={samples.z.numel()} points hold none of {len(missing)} of the {mixture.K} clusters ({named}): "
-        f"no net can learn them; take n >= K ln^2 d = {math.ceil(mixture.K * math.log(mixture.D) ** 2)}"
+        f"no net can learn them; take n >= K ln^2 d = {math.ceil(mixture.K * math.log(d or mixture.D) ** 2)}"
     )
 
 

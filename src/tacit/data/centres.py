@@ -47,8 +47,8 @@ def equiangular_centres(
 
 
 def sphere_centres(K: int, D: int, norm: float, generator: torch.Generator) -> Float[Tensor, "K D"]:
-    """K centres drawn independently and uniformly from the sphere (frei2023, Example 1)."""
-    check_counts(K, D)
+    """K centres drawn independently and uniformly from the sphere (frei2023, Example 1); K may exceed D."""
+    check_some(K)
     drawn = torch.randn(K, D, generator=generator, dtype=torch.float64, device=generator.device)
     return norm * drawn / drawn.norm(dim=1, keepdim=True)
 
@@ -64,12 +64,17 @@ def frame(K: int, D: int, generator: torch.Generator | None) -> Float[Tensor, "K
 
 def check_counts(K: int, D: int) -> None:
     """At least one centre, and no more than there are dimensions."""
-    if K < 1:
-        raise CallError(f"K={K}: at least one cluster is needed")
+    check_some(K)
     if K > D:
         raise CallError(
             f"K={K} > D={D}: take K <= D, since {K} independent centres need {K} dimensions"
         )
+
+
+def check_some(K: int) -> None:
+    """At least one centre."""
+    if K < 1:
+        raise CallError(f"K={K}: at least one cluster is needed")
 
 
 def span_axes(rows: Float[Tensor, "K D"]) -> Float[Tensor, "D rank"]:

@@ -165,8 +165,8 @@ class MultiClassTrainee:
         chance = torch.log_softmax(f, -2)
         z = y.expand(*f.shape[:-2], -1).unsqueeze(-2)
         loss = -chance.gather(-2, z).squeeze(-2).mean(-1)
-        c = chance.exp_()
-        c.scatter_add_(-2, z, torch.full_like(c[..., :1, :], -1.0).expand_as(z))
+        c = chance.exp_().scatter_(-2, z, 0.0)
+        c.scatter_(-2, z, -c.sum(-2, keepdim=True))  # p_z - 1 would lose the digits of a small loss
         pulls = slope.mul_(c.unsqueeze(-2)).mul_(1 / (h * x.shape[-2]))
         return loss, {"w": (pulls.flatten(-3, -2) @ x).unflatten(-2, (k, h))}
 

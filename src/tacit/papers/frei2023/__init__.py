@@ -8,7 +8,7 @@ from typing import Literal
 from tacit.errors import CallError
 from tacit.lab.exhibit import Exhibit, Paper
 from tacit.papers._checks import check_at_least, check_clusters, check_positive
-from tacit.papers.frei2023 import _trained
+from tacit.papers.frei2023 import _beyond, _trained
 
 PAPER = Paper(
     key="frei2023",
@@ -187,4 +187,5 @@ EXHIBITS = (
         code="tacit.papers.frei2023.nn1",
     ),
     *_trained.EXHIBITS,
+    *_beyond.EXHIBITS,
 )
