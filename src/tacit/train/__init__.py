@@ -4,6 +4,8 @@ from tacit.train.checks import FlowWarning
 from tacit.train.descent import Descended, Moment, descend
 from tacit.train.flow import Exactness, Flowed, gradient_flow
 from tacit.train.history import History
+from tacit.train.max_margin import MaxMargin, two_neuron_max_margin
+from tacit.train.max_margin_global import GlobalMaxMargin, global_max_margin
 from tacit.train.until import Until
 
 __all__ = [
@@ -11,9 +13,13 @@ __all__ = [
     "Exactness",
     "FlowWarning",
     "Flowed",
+    "GlobalMaxMargin",
     "History",
+    "MaxMargin",
     "Moment",
     "Until",
     "descend",
+    "global_max_margin",
     "gradient_flow",
+    "two_neuron_max_margin",
 ]

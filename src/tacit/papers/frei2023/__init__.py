@@ -8,7 +8,7 @@ from typing import Literal
 from tacit.errors import CallError
 from tacit.lab.exhibit import Exhibit, Paper
 from tacit.papers._checks import check_at_least, check_clusters, check_positive
-from tacit.papers.frei2023 import _beyond, _trained
+from tacit.papers.frei2023 import _beyond, _thm2_1, _trained
 
 PAPER = Paper(
     key="frei2023",
@@ -186,6 +186,7 @@ EXHIBITS = (
         },
         code="tacit.papers.frei2023.nn1",
     ),
+    *_thm2_1.EXHIBITS,
     *_trained.EXHIBITS,
     *_beyond.EXHIBITS,
 )

@@ -135,6 +135,15 @@ def claims(data: xr.Dataset, config: Sweep, bench: Bench) -> tuple[Claim, ...]:
             f"falls from n = {config.n[0]} to {config.n[-1]}",
             n.isel(n=-1) / n.isel(n=0),
         ),
+        exponent_claim(
+            "absolute.n.rate",
+            f"{text} itself falls as 1/sqrt(n) (outside Assumption 4.3)",
+            WHERE,
+            -0.5,
+            n,
+            bench,
+            "lambda, which it is in proportion to, still grows a little with n",
+        ),
         fall(
             "absolute.d",
             f"falls from d = {config.d[0]} to {config.d[-1]} at n = {config.n0}",
