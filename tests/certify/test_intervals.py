@@ -12,6 +12,7 @@ from scipy.optimize import minimize
 
 from tacit.certify import nearest_bounds, nearest_radius, radius
 from tacit.certify.nearest import least_distance
+from tacit.certify.softmax import prop48_radius
 from tacit.data import cluster_mixture, min2024_mixture, sqrt_d_mixture
 from tacit.errors import CallError
 from tacit.nets import BayesRule, MultiClassNet, NearestNeighbour, prop48_net
@@ -86,9 +87,11 @@ def test_prop_4_8_refuses_other_nets():
     labels = torch.tensor([1.0, -1.0]).double()
     x, y = torch.ones(1, 3).double(), torch.ones(1).double()
     with pytest.raises(CallError, match="one neuron a subclass"):
-        radius(MultiClassNet(torch.ones(2, 2, 3).double(), labels), x, y)
+        prop48_radius(MultiClassNet(torch.ones(2, 2, 3).double(), labels), x, y)
     with pytest.raises(CallError, match="orthogonal centres"):
-        radius(MultiClassNet(torch.tensor([[[1.0, 0, 0]], [[1.0, 1, 0]]]).double(), labels), x, y)
+        prop48_radius(
+            MultiClassNet(torch.tensor([[[1.0, 0, 0]], [[1.0, 1, 0]]]).double(), labels), x, y
+        )
 
 
 @settings(max_examples=8)

@@ -20,8 +20,8 @@ import torch
 from jaxtyping import Float, Int64, Shaped
 from torch import Tensor, nn
 
-from tacit.auditing.subclasses import find_subclasses, unit
 from tacit.auditing.subject import Subject
+from tacit.measure.subclasses import find_subclasses, unit
 from tacit.nets import MultiClassNet, TwoLayerNet
 
 NEAR = 0.5  # a mean cosine below this is near nothing

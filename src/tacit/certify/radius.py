@@ -14,11 +14,12 @@ from tacit.attack.minimal import members_of
 from tacit.attack.norms import L2, Norm, known_norm
 from tacit.certify.halfspaces import linear_radius, two_neuron_radius
 from tacit.certify.interval import Radii, exactly
+from tacit.certify.multiclass import multiclass_radius
 from tacit.certify.nearest import nearest_bounds, nearest_radius
 from tacit.certify.poly import poly_radius
 from tacit.certify.relu_merge import merged_radius
 from tacit.certify.separable import separable_radius
-from tacit.certify.softmax import bayes_radius, prop48_radius
+from tacit.certify.softmax import bayes_radius, prop48_centres, prop48_radius
 from tacit.errors import CallError
 from tacit.nets import BayesRule, Linear, MultiClassNet, NearestNeighbour, TwoLayerNet
 
@@ -42,7 +43,7 @@ def radius(
     In any norm: exact for linear rules and for two neurons of opposite sign (F, f_FA, f_avg); exact up to
     1e-9 for other ReLU nets of few neurons, an interval for wide ones and for PolyReLU nets. In l2 also exact
     for orthogonal neurons (F^(p), f_dec, Frei's net) and for the nearest neighbour of up to 400 points, an
-    interval for the Bayes rule, the net of li2025 Prop. 4.8, and more points. With `ties_break=False` f = 0
+    interval for the Bayes rule, multi-class nets, and more points. With `ties_break=False` f = 0
     does not break (ReLU nets only). The lower end of F^(p) is proved only `up_to` a radius, which takes less time
     (0: not at all). float64.
     """
@@ -60,7 +61,7 @@ def radius(
         case TwoLayerNet():
             return two_layer_radius(classifier, x, y, norm, ties_break=ties_break, up_to=up_to)
         case MultiClassNet():
-            return prop48_radius(classifier, x, y)
+            return many_class_radius(classifier, x, y)
         case BayesRule():
             return bayes_radius(classifier, x, y)
         case NearestNeighbour():
@@ -106,6 +107,17 @@ def two_layer_radius(
     if known is None:
         return found
     return Radii(torch.maximum(found.lower, known.lower), torch.minimum(found.upper, known.upper))
+
+
+def many_class_radius(net: MultiClassNet, x: Float[Tensor, "n D"], y: Float[Tensor, " n"]) -> Radii:
+    """By structure: the net of li2025, Prop. 4.8, or any other; an ensemble member by member."""
+    if net.w.dim() > 3:
+        members = [many_class_radius(replace(net, w=w), x, y) for w in net.w]
+        return Radii(
+            *(torch.stack([getattr(m, end) for m in members]) for end in ("lower", "upper"))
+        )
+    find = multiclass_radius if prop48_centres(net) is None else prop48_radius
+    return find(net, x, y)
 
 
 def searched(

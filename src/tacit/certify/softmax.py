@@ -68,11 +68,15 @@ def prop48_radius(net: MultiClassNet, x: Float[Tensor, "n D"], y: Float[Tensor, 
     more set, {q_i + Q_own <= slack for all own i}, with N = max_m sum_{top m}(q_i + Q_own - slack) /
     (1 + m (K1+2)). At a centre the first gives 2 rho/sqrt(K+6).
     """
-    if not ((net.labels > 0).any() and (net.labels < 0).any()):
-        raise CallError("the Prop. 4.8 net needs subclasses of both classes")
-    axes = span_axes(net.w.flatten(0, -2))
+    known = prop48_centres(net)
+    if known is None:
+        raise CallError(
+            "this interval is for the net of li2025, Prop. 4.8: one neuron a subclass, both classes, orthogonal "
+            "centres of one norm; `multiclass_radius` is for any other"
+        )
+    axes = span_axes(net.w.squeeze(1))
     x, net = x @ axes, replace(net, w=net.w @ axes)
-    mu, rho = prop48_centres(net)
+    mu, rho = known[0] @ axes, known[1]
     lower, upper = torch.zeros_like(y), torch.zeros_like(y)
     unit = mu / rho
     q = x @ unit.T
@@ -121,12 +125,10 @@ def water_fill(
     return (height - weight * N).clamp_min(0), N
 
 
-def prop48_centres(net: MultiClassNet) -> tuple[Float[Tensor, "k D"], float]:
-    """mu and its norm, recovered from w_j = mu_j + S_s; refused where they are not orthogonal."""
-    if net.w.dim() != 3 or net.w.shape[1] != 1:
-        raise CallError(
-            "this interval is for the net of li2025, Prop. 4.8: one neuron a subclass, no ensemble"
-        )
+def prop48_centres(net: MultiClassNet) -> tuple[Float[Tensor, "k D"], float] | None:
+    """mu and its norm, recovered from w_j = mu_j + S_s; None where the net is another one."""
+    if net.w.dim() != 3 or net.w.shape[1] != 1 or len(net.labels.sign().unique()) < 2:
+        return None
     w = net.w.squeeze(1)
     mu = torch.empty_like(w)
     for sign in (1, -1):
@@ -135,6 +137,5 @@ def prop48_centres(net: MultiClassNet) -> tuple[Float[Tensor, "k D"], float]:
         mu[mine] = w[mine] - w[mine].sum(0) / (int(mine.sum()) + 1)
     gram = mu @ mu.T
     rho2 = gram.diagonal().mean()
-    if (gram / rho2 - torch.eye(len(gram), dtype=gram.dtype)).abs().max() > 1e-9:
-        raise CallError("the interval of the Prop. 4.8 net needs orthogonal centres of one norm")
-    return mu, float(rho2.sqrt())
+    off = (gram - rho2 * torch.eye(len(gram), dtype=gram.dtype)).abs().max()
+    return (mu, float(rho2.sqrt())) if off <= 1e-9 * rho2 and rho2 > 0 else None

@@ -2,6 +2,8 @@
 
     z ~ weights on [K],   y = labels[z] in {-1, +1},   x = centres[z] + sd * N(0, I_D)
 
+(and, where a `noise` shape is named, coordinates of another law with mean 0 and variance 1 in place of N(0, 1)).
+
 min2024 (Section 2): centres orthonormal, sd = alpha / sqrt(D). li2025 (Section 3): centres
 orthogonal of norm sqrt(d), sd = 1 (or sigma). frei2023 (Section 2): centres of norm sqrt(d), nearly
 orthogonal, sd = sigma <= 1. The first K1 clusters are positive. sd = 0 is the simplified data set of
@@ -13,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -20,6 +23,8 @@ from torch import Tensor
 
 from tacit.data.centres import orthogonal_centres, span_axes
 from tacit.errors import CallError
+
+NoiseShape = Literal["gaussian", "uniform", "laplace", "student"]
 
 
 @dataclass(frozen=True)
@@ -33,12 +38,16 @@ class Samples:
 
 @dataclass(frozen=True)
 class ClusterMixture:
-    """The distribution: centres (K, D), labels (K,) of +-1, weights (K,) summing to 1, sd >= 0."""
+    """The distribution: centres (K, D), labels (K,) of +-1, weights (K,) summing to 1, sd >= 0.
+
+    `noise` is the law of each coordinate, whose standard deviation is sd (`unit_noise`).
+    """
 
     centres: Float[Tensor, "K D"]
     labels: Float[Tensor, " K"]
     weights: Float[Tensor, " K"]
     sd: float
+    noise: NoiseShape = "gaussian"
 
     @property
     def K(self) -> int:
@@ -64,7 +73,7 @@ class ClusterMixture:
             if equal_counts
             else torch.multinomial(self.weights.to(device), n, True, generator=generator)
         )
-        x = torch.randn(n, self.D, generator=generator, dtype=torch.float64, device=device)
+        x = unit_noise(self.noise, n, self.D, generator)
         x.mul_(self.sd).add_(self.centres.to(device)[z])  # in place: n * D can be large
         return Samples(x, self.labels.to(device)[z], z)
 
@@ -83,8 +92,12 @@ class ClusterMixture:
 
         Isotropic noise projected on a subspace is isotropic there, so whatever depends on x through
         the centres alone has the same law under the reduced mixture: Monte Carlo in K dimensions is
-        exact in law, whatever D was.
+        exact in law, whatever D was. Other noise than Gaussian is not isotropic, and is refused.
         """
+        if self.noise != "gaussian":
+            raise CallError(
+                f"noise={self.noise}: only Gaussian noise has the same law in the span of the centres"
+            )
         return replace(self, centres=self.centres @ span_axes(self.centres))
 
 
@@ -131,6 +144,28 @@ def sqrt_d_mixture(
 ) -> ClusterMixture:
     """Orthogonal centres of norm sqrt(d), noise sd sigma (li2025, Section 3; frei2023, Example 1)."""
     return cluster_mixture(orthogonal_centres(k, d, math.sqrt(d), generator), k1, sigma)
+
+
+def unit_noise(
+    shape: NoiseShape, n: int, D: int, generator: torch.Generator
+) -> Float[Tensor, "n D"]:
+    """Independent coordinates of mean 0 and variance 1: N(0, 1), or by the inverse of a distribution function.
+
+    With u uniform on (0, 1): uniform sqrt(3) (2u - 1); laplace -sign(2u-1) log(1 - |2u-1|) / sqrt(2); student,
+    4 degrees of freedom and so no fourth moment, sign(2u-1) 2 sqrt(cos(arccos(sqrt a)/3)/sqrt a - 1) with
+    a = 4u(1-u) (Shaw 2006, J. Comput. Finance 9(4)), over its standard deviation sqrt(2).
+    """
+    device = generator.device
+    if shape == "gaussian":
+        return torch.randn(n, D, generator=generator, dtype=torch.float64, device=device)
+    u = torch.rand(n, D, generator=generator, dtype=torch.float64, device=device)
+    side = (2 * u - 1).clamp(-1 + 1e-15, 1 - 1e-15)  # u = 0 would be infinitely far out
+    if shape == "uniform":
+        return math.sqrt(3) * side
+    if shape == "laplace":
+        return -side.sign() * torch.log1p(-side.abs()) / math.sqrt(2)
+    root = ((1 - side) * (1 + side)).sqrt()
+    return side.sign() * (2 * (torch.cos(torch.arccos(root) / 3) / root - 1)).clamp_min(0).sqrt()
 
 
 def apportion(n: int, weights: Float[Tensor, " K"]) -> Int[Tensor, " n"]:

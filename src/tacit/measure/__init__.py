@@ -14,6 +14,7 @@ from tacit.measure.statistics import (
     proportion,
     upper_limit,
 )
+from tacit.measure.subclasses import Subclasses, discover
 from tacit.measure.tails import Tail, largest_constant
 
 __all__ = [
@@ -22,12 +23,14 @@ __all__ = [
     "Estimated",
     "Kkt",
     "Learned",
+    "Subclasses",
     "Tail",
     "algorithm1",
     "alignment_field",
     "contributions",
     "cosines",
     "critical_radius",
+    "discover",
     "function_distance",
     "kkt_cosine",
     "kkt_residual",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tacit.lab.exhibit import Exhibit, Paper
 from tacit.papers._checks import check_at_least, check_clusters, check_positive
-from tacit.papers.li2025 import _dynamics, _matrices
+from tacit.papers.li2025 import _dynamics, _fig3a, _matrices, _story
 
 PAPER = Paper(
     key="li2025",
@@ -133,5 +133,7 @@ EXHIBITS = (
         code="tacit.papers.li2025.prop4_8",
     ),
     *_matrices.EXHIBITS,
+    *_fig3a.EXHIBITS,
     *_dynamics.EXHIBITS,
+    *_story.EXHIBITS,
 )

@@ -1,16 +1,31 @@
-"""Subclasses that nobody named: spherical k-means within each class (Dhillon & Modha 2001).
+r"""Subclasses that nobody named: spherical k-means within each class (Dhillon & Modha 2001).
 
 Rows are scaled to length 1; a point belongs to the centre of largest cosine, a centre is the normalised sum of
-its points. The number of subclasses of a class is the k in 2..10 of the largest mean silhouette (cosine
-distance); a class whose largest is below `DISTINCT` is left whole. In few dimensions silhouettes are high
+its points. The number of subclasses of a class is given, or chosen by the data: the k in 2..10 of the largest
+mean silhouette (cosine distance); a class whose largest is below `DISTINCT` is left whole.
+
+**When it finds them.** Clusters with orthogonal centres of one norm r and noise of norm sigma r: two points of
+one cluster have cosine 1/(1 + sigma^2), of two clusters 0, either up to about 1/sqrt(D). So a = 1 - 1/(1 +
+sigma^2) and b = 1 in the silhouette (b - a)/max(a, b): it is 1/(1 + sigma^2) for the clusters themselves,
+1/(g (1 + sigma^2)) at a point of g merged ones, about 0 at a point of a split one. The true count has the largest
+mean, and it passes `DISTINCT` up to sigma = 3. Too small a count merges evenly: g merged clusters have cosine
+1/sqrt(g) with their common direction, and sum_groups g/sqrt(g) is concave in the sizes.
+
+**When it fails.** Above that noise a class is left whole, although k-means with the right count may still find
+its clusters; more than `MOST` subclasses are merged; rare ones weigh little in the mean; centres at a small
+angle look like one; what differs in length alone is not told apart; in few dimensions silhouettes are high
 without clusters too, so what is found there says little.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from jaxtyping import Float, Int64, Shaped
 from torch import Tensor
+
+from tacit.errors import CallError
 
 MOST = 10  # subclasses of a class
 DISTINCT = 0.1  # mean silhouette below which a class counts as one cluster
@@ -19,18 +34,57 @@ RESTARTS = 4
 ROUNDS = 50
 
 
+@dataclass(frozen=True)
+class Subclasses:
+    """The subclass z (n,) of each point, 0..k-1, and the class labels (k,) of the subclasses."""
+
+    z: Int64[Tensor, " n"]
+    labels: Shaped[Tensor, " k"]
+
+
+def discover(
+    x: Float[Tensor, "n D"],
+    y: Shaped[Tensor, " n"],
+    generator: torch.Generator,
+    count: int | None = None,
+) -> Subclasses:
+    """Subclasses within the classes y, numbered through all classes: labels to train a multi-class net on.
+
+    `count` subclasses in each class (fewer where a class has fewer points), or as many as the data say.
+    """
+    within = find_subclasses(x, y, generator, count)
+    classes, owner = y.unique(return_inverse=True)
+    pairs, z = torch.stack([owner, within], 1).unique(dim=0, return_inverse=True)
+    return Subclasses(z, classes[pairs[:, 0]])
+
+
 def find_subclasses(
-    x: Float[Tensor, "n D"], y: Shaped[Tensor, " n"], generator: torch.Generator
+    x: Float[Tensor, "n D"],
+    y: Shaped[Tensor, " n"],
+    generator: torch.Generator,
+    count: int | None = None,
 ) -> Int64[Tensor, " n"]:
-    """A number for each point, 0..k-1 within its class."""
+    """A number for each point, 0..k-1 within its class; k is `count`, or chosen by the data."""
+    if count is not None and count < 1:
+        raise CallError(f"count={count}: a class has at least one subclass")
     found = torch.zeros(len(x), dtype=torch.long)
     for label in y.unique():
         own = (y == label).nonzero().flatten()
-        few = own[torch.randperm(len(own), generator=generator)[:POINTS]]
-        centres = best_centres(unit(x[few]), generator)
+        rows = in_few_dimensions(unit(x[own]))
+        few = rows[torch.randperm(len(own), generator=generator)[:POINTS]]
+        centres = (
+            best_centres(few, generator)
+            if count is None
+            else spherical_kmeans(few, min(count, len(few)), generator)
+        )
         if centres is not None:
-            found[own] = (unit(x[own]) @ centres.T).argmax(1)
+            found[own] = (rows @ centres.T).argmax(1)
     return found
+
+
+def in_few_dimensions(x: Float[Tensor, "n D"]) -> Float[Tensor, "n r"]:
+    """The rows in coordinates of their span, where that is smaller: all inner products stay."""
+    return x if x.shape[1] <= x.shape[0] else torch.linalg.qr(x.T).R.T
 
 
 def best_centres(

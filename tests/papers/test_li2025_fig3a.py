@@ -1,0 +1,81 @@
+"""li2025.fig3a: its nets, its radii against the theorems where noise is small, and its configs."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from test_min2024 import bench, verdicts  # noqa: F401 (a fixture)
+
+from tacit.errors import CallError
+from tacit.papers.li2025 import fig3a
+from tacit.papers.li2025._fig3a import EXHIBITS, Curves
+
+TINY = Curves(
+    k=4, k1=2, d=200, m=2, h=(1,), n=80, equal=True, sigma=0.1, eta=0.01, T=60, longer=90,
+    points=12, repeats=1,
+)  # fmt: skip
+
+
+def test_with_little_noise_and_long_training_the_radii_are_the_theorems(bench):  # noqa: F811
+    outcome = fig3a.run(TINY, bench)
+    found = verdicts(outcome)
+    assert found["radius.2"] == found["order"] == found["clean"] == "holds"
+    data = outcome.data
+    two = float(data.critical.sel(net="2 labels", end="upper", of="value"))
+    assert two == pytest.approx(math.sqrt(200 / 4), rel=0.03)
+    many = data.critical.sel(net="4 labels, h = 1", of="value").values
+    assert many[0] <= many[1] < math.sqrt(100) * 1.01
+    assert many[0] > 0.9 * math.sqrt(100)
+    assert (data.radius.sel(end="lower") <= data.radius.sel(end="upper")).all()
+    # the curve is the share of points whose radius is larger
+    at = float(data.level[60])
+    share = float((data.radius.sel(net="2 labels", end="upper") > at).mean())
+    assert float(data.robust.sel(net="2 labels", end="upper", level=at)) == share
+    figure = fig3a.draw(data, TINY)
+    assert len(figure.axes) == 1
+
+
+def test_the_nets_are_those_of_section_6(bench):  # noqa: F811
+    config = replace(TINY, longer=0, T=3)
+    mixture = fig3a.mixture_of(config.d, config.k, config.k1, generator=bench.generator("data"))
+    train = mixture.sample(40, bench.generator("x"))
+    binary, multi = (
+        fig3a.trained(config, bench, 0, name, train, mixture.labels, 0)[0]
+        for name in fig3a.names(config)[:2]
+    )
+    assert binary.w.shape == (4, 200)
+    assert binary.v.tolist() == [0.5, 0.5, -0.5, -0.5]
+    assert binary.b is not None
+    assert multi.w.shape == (4, 1, 200)
+    assert torch.equal(multi.labels.double(), mixture.labels)
+    both = fig3a.trained(config, bench, 0, "2 labels", train, mixture.labels, 6)
+    assert torch.equal(both[0].w, binary.w)
+    assert not torch.equal(both[1].w, binary.w)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"k": 2, "k1": 1}, "k=2"),
+        ({"k": 300}, "K=300 > D"),
+        ({"k1": 4}, "K1=4"),
+        ({"h": ()}, "at least one"),
+        ({"h": (1, 1)}, "each value once"),
+        ({"sigma": -1.0}, "sigma"),
+        ({"eta": 0.0}, "eta"),
+        ({"longer": 10}, "more steps than T"),
+    ],
+)
+def test_bad_settings_are_refused(change, words):
+    with pytest.raises(CallError, match=words):
+        replace(TINY, **change)
+
+
+def test_the_scales_are_the_papers():
+    scales = EXHIBITS[0].scales
+    for name in ("laptop", "paper"):
+        c = scales[name]
+        assert (c.k, c.d, c.m, c.n, c.eta, c.init, c.T) == (10, 3072, 5, 1000, 1e-3, 1e-5, 100)
+    assert np.isclose(scales["smoke"].d, 200)
