@@ -6,6 +6,7 @@ from tacit.train.flow import Exactness, Flowed, gradient_flow
 from tacit.train.history import History
 from tacit.train.max_margin import MaxMargin, two_neuron_max_margin
 from tacit.train.max_margin_global import GlobalMaxMargin, global_max_margin
+from tacit.train.perturbed import attacked, noisy
 from tacit.train.until import Until
 
 __all__ = [
@@ -18,8 +19,10 @@ __all__ = [
     "MaxMargin",
     "Moment",
     "Until",
+    "attacked",
     "descend",
     "global_max_margin",
     "gradient_flow",
+    "noisy",
     "two_neuron_max_margin",
 ]

@@ -35,7 +35,6 @@ from tacit.nets import (
 from tacit.papers._panels import rows
 from tacit.papers.li2025._story import Story
 from tacit.papers.li2025.nearest import cluster_nearest
-from tacit.papers.li2025.perturbed import attacked, noisy
 from tacit.papers.li2025.story_panels import draw
 from tacit.papers.li2025.story_theory import landmarks, predictions
 from tacit.papers.li2025.synthetic import (
@@ -46,6 +45,7 @@ from tacit.papers.li2025.synthetic import (
     train_classes,
 )
 from tacit.train import Until, descend, gradient_flow
+from tacit.train.perturbed import attacked, noisy
 
 __all__ = ["draw", "run"]
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from tacit.nets import TwoLayerNet
-
-Perturb = Callable[[TwoLayerNet, Float[Tensor, "n D"], Float[Tensor, " n"]], Float[Tensor, "n D"]]
+from tacit.train.descent import Perturb
 
 ASCENTS = 5
 REACH = 2.5  # all steps together, in radii (Madry et al. 2018)
