@@ -48,7 +48,7 @@ def noisy(sd: float, generator: torch.Generator) -> Perturb:
     """The points with fresh Gaussian noise of that standard deviation in each coordinate."""
 
     def perturb(
-        net: TwoLayerNet, x: Float[Tensor, "n D"], y: Float[Tensor, " n"]
+        _net: TwoLayerNet, x: Float[Tensor, "n D"], _y: Float[Tensor, " n"]
     ) -> Float[Tensor, "n D"]:
         """x + noise."""
         drawn = torch.randn(x.shape, generator=generator, dtype=x.dtype)
