@@ -189,20 +189,26 @@ def test_the_lower_end_of_two_neurons_allows_for_rounding():
     assert checked > 200
 
 
-def test_a_net_that_says_nothing_and_a_net_without_biases():
+def test_a_net_that_says_nothing():
     silent = TwoLayerNet(torch.zeros(1, 2).double(), torch.ones(1).double())
     x, y = doubles([[1.0, 2.0]]), doubles([1.0])
     for norm in NORMS:
         assert radius(silent, x, y, norm=norm).upper == 0
         assert minimal(silent, x, y, norm=norm).radius == 0
-    # own neurons on all sides: only the origin breaks
+
+
+@pytest.mark.parametrize(
+    "norm", [norm if norm == 2 else pytest.param(norm, marks=pytest.mark.slow) for norm in NORMS]
+)
+def test_own_neurons_on_all_sides_break_at_the_origin_alone(norm):
     around = TwoLayerNet(doubles([[1, 0], [-1, 1], [-1, -1.0]]), torch.ones(3).double())
-    for norm in NORMS:
-        found = radius(around, x, y, norm=norm)
-        size = torch.linalg.vector_norm(x, norm, dim=1)
-        assert torch.allclose(found.upper, size)
-        assert (found.lower <= size).all()
-    assert torch.allclose(radius(around, x, y).lower, x.norm(dim=1), rtol=1e-6)
+    x, y = doubles([[1.0, 2.0]]), doubles([1.0])
+    found = radius(around, x, y, norm=norm)
+    size = torch.linalg.vector_norm(x, norm, dim=1)
+    assert torch.allclose(found.upper, size)
+    assert (found.lower <= size).all()
+    if norm == 2:
+        assert torch.allclose(found.lower, size, rtol=1e-6)
 
 
 def test_the_lower_end_is_proved_as_far_as_asked():
