@@ -66,3 +66,18 @@ def test_every_exhibit_is_in_the_readme():
     page = (ROOT / "README.md").read_text()
     for exhibit in catalogue().exhibits.values():
         assert f"`{exhibit.id}`" in page
+
+
+def test_the_averaging_page_prints_what_it_says():
+    names: dict = {}
+    checked = 0
+    for block in code_of("docs/guide/averaging.md"):
+        lines = block.splitlines()
+        shown = [line for line in lines if re.match(r"[\w(][^=]*(slack=[^=]*)?  # [.\d]", line)]
+        exec("\n".join(line for line in lines if line not in shown), names)
+        for line in shown:
+            call, promised = line.split("#", 1)
+            number = float(re.match(r"[\d.]+(e-\d+)?", promised.strip()).group())
+            assert abs(float(eval(call, names)) - number) < 2e-3
+            checked += 1
+    assert checked == 14

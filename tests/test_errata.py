@@ -112,6 +112,8 @@ def test_theorem_2_1_needs_the_logarithm_of_base_2():
     assert float(loss_at(y * net(x), "logistic")) == pytest.approx(math.log(2))  # < 1/n = 1
     q = torch.linspace(-3, 3, 601).double()
     assert torch.equal(loss_at(q, "logistic") / math.log(2) < 1, q > 0)
+    wrong = loss_at(torch.tensor([-0.5]).double(), "logistic")
+    assert float(wrong) == pytest.approx(0.974, abs=5e-4)  # < 1, on the wrong side
 
 
 def test_the_perturbation_of_theorem_4_2s_proof():
@@ -126,6 +128,8 @@ def test_the_perturbation_of_theorem_4_2s_proof():
     for k, d in ((530, 270_521), (532, 271_629)):
         assert least_dimension(k, small_noise) == d
     assert length(532, 271_629) < 1 < length(530, 270_521)
+    # d far above what Assumption 2.2 asks for: 9/(c sqrt(k)), below 1 from k = 81/c^2 on
+    assert length(325, 1e12) < 1 < length(323, 1e12)
 
 
 # Theorem 2 and its lemmas: five orthonormal centres, the first K1 of them positive

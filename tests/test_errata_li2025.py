@@ -10,7 +10,13 @@ from scipy.stats import binom, norm
 from tacit.certify import radius
 from tacit.data import sqrt_d_mixture
 from tacit.nets import TwoLayerNet, average_net
-from tacit.papers.li2025.synthetic import binary_start, mixture_of, train_binary
+from tacit.papers.li2025.synthetic import (
+    binary_start,
+    mixture_of,
+    multi_start,
+    train_binary,
+    train_classes,
+)
 
 
 def seeded(seed):
@@ -224,3 +230,91 @@ def test_a_learning_rate_ten_times_larger_still_averages():
             assert math.log(eta * 100) == pytest.approx(-2.3, abs=0.01)
             assert coefficient == pytest.approx(1.7, abs=0.1)
     assert spread[0.01] < spread[0.001] < spread[0.1]
+
+
+def test_equation_17_has_the_factor_of_another_net(course):
+    """q_hat_i, one step on: less eta/(nm) of what the bracket holds for point i, not eta/(2n)."""
+    mixture, samples, nets, eta = course
+    n, m = len(samples.y), len(nets[0].v) // 2
+    xi = (samples.x - mixture.centres[samples.z]).square().sum(1)
+    net = nets[-2]
+    own = (samples.y.unsqueeze(1) * net.v) > 0
+    assert (
+        (samples.x @ net.w.T + net.b >= 0) | ~own
+    ).all()  # all neurons of a point's label are on
+    q_hat = []
+    for length in (len(nets) - 1, len(nets)):
+        lam, sigma, *_ = carried((mixture, samples, nets[:length], eta), lambda q, y: y * pull(q))
+        total = lam[:, samples.z] + sigma
+        q_hat.append((total.T * own).sum(1) / m)
+    slope = pull(samples.y * net(samples.x))
+    cluster = torch.nn.functional.one_hot(samples.z, 4).double()
+    bracket = (cluster @ (cluster.T @ slope)) * mixture.D + slope * xi
+    step = q_hat[1] - q_hat[0]
+    assert torch.allclose(step, -eta / (n * m) * bracket, rtol=1e-9)
+    assert torch.allclose(step / (-eta / (2 * n) * bracket), torch.tensor(2 / m).double())
+
+
+def test_lambda_is_the_logarithm_of_eta_t_d_over_mk():
+    d, k, m, eta = 512, 4, 2, 0.01
+    mixture = mixture_of(d, k, 2)
+    samples = mixture.sample(200, seeded(5))
+    start = binary_start(d, m, 1e-5, 1e-5, seeded(6))
+    history = train_binary(start, samples, eta, 1000, record=(100, 1000)).history
+    for moment in history:
+        lam = float((moment.net.w[:m] @ mixture.centres[:2].T).mean())
+        time = eta * moment.step
+        assert lam == pytest.approx(math.log(time * d / (m * k)), abs=0.25)
+        assert lam - math.log(time) > 3.8  # "approximately log(eta T)"
+    assert math.log(3072 / 50) == pytest.approx(4.12, abs=0.005)
+
+
+def test_features_at_cosine_09_are_subtracted_and_not_only_averaged():
+    mixture = mixture_of(3072, 10, 5, cosine=0.09)
+    samples = mixture.sample(1000, seeded(20))
+    start = binary_start(3072, 5, 1e-5, 1e-5, seeded(21), torch.float32)
+    w = train_binary(start, samples, 0.001, 100).net.w.double()
+    unit = torch.nn.functional.normalize
+    found = unit(w, dim=1) @ unit(mixture.centres, dim=1).T
+    averages = torch.stack([samples.x[samples.y == sign].mean(0) for sign in (1, -1)])
+    plain = unit(averages, dim=1) @ unit(mixture.centres, dim=1).T
+    assert (found[:5, :5].mean(), found[:5, 5:].mean()) == pytest.approx((0.487, -0.007), abs=0.01)
+    assert (plain[0, :5].mean(), plain[0, 5:].mean()) == pytest.approx((0.520, 0.172), abs=0.005)
+    sums = torch.stack([mixture.centres[:5].sum(0), mixture.centres[5:].sum(0)], 1)
+    own, other = torch.linalg.lstsq(sums, w[:5].mean(0)[:, None]).solution.flatten()
+    assert float(other / own) == pytest.approx(-1 / 3, abs=0.03)
+
+
+def test_a_dead_neuron_tells_the_two_readings_of_figure_2_apart():
+    centre = torch.zeros(3072).double()
+    centre[0] = math.sqrt(3072)
+    dead = 1e-5 * torch.randn(1, 3072, generator=seeded(0), dtype=torch.float64)
+    w = torch.cat([centre.expand(4, -1), dead])
+    cosine = torch.nn.functional.cosine_similarity
+    assert cosine(w.mean(0), centre, dim=0) > 0.999  # Section 6.1: of the average weight
+    assert float(cosine(w, centre[None], dim=1).mean()) == pytest.approx(0.8, abs=0.02)  # caption
+
+
+def test_the_attack_of_theorem_4_5_is_longer_than_the_way_to_another_centre_for_k_below_8():
+    for k in (2, 4, 7, 8, 10):
+        assert (4 / math.sqrt(k) > math.sqrt(2)) == (k < 8)
+
+
+@pytest.mark.slow
+def test_with_five_neurons_a_label_figure_3s_time_is_too_short():
+    """The clock of k labels is eta d/(hk). Here d is a tenth of the paper's, eta ten times as large."""
+    d = 300
+    mixture = mixture_of(d, 10, 5)
+    samples, test = mixture.sample(400, seeded(50)), mixture.sample(40, seeded(51))
+
+    def radii(h):
+        start = multi_start(d, mixture.labels, h, 1e-4, seeded(52))
+        history = train_classes(
+            samples=samples, net=start, eta=0.01, T=1000, record=(100, 1000)
+        ).history
+        return [float(radius(moment.net, test.x, test.y).upper.median()) for moment in history]
+
+    one, five = radii(1), radii(5)
+    assert one[0] / one[1] == pytest.approx(1, abs=0.01)
+    assert five[0] < 0.99 * one[0]
+    assert five[1] == pytest.approx(one[1], rel=0.015)
