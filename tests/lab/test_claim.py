@@ -75,3 +75,8 @@ def test_the_record_is_valid_json_and_comes_back(measured):
     back = Claim.from_json(json.loads(text))
     assert back.as_json() == claim.as_json()
     assert back.measured == (measured if math.isfinite(measured) else None)
+
+
+def test_a_spread_that_is_not_finite_is_no_spread():
+    claim = judge("a", "b", "c", Expected(min=0.0), 1.0, n=1, smoke=False, spread=math.inf)
+    assert claim.spread is None

@@ -67,6 +67,7 @@ def test_a_bench_tells_what_there_is_to_tell(tmp_path) -> None:
     heard: list[str] = []
     bench = Bench("smoke", 0, "cpu", Silent(), DiskParts(tmp_path), heard.append)
     bench.tell(None)
-    bench.tell("few points")
-    assert heard == ["warning: few points"]
+    for line in ("few points", "few points", "no points"):
+        bench.tell(line)
+    assert heard == ["warning: few points", "warning: no points"]
     Bench("smoke", 0, "cpu", Silent(), DiskParts(tmp_path)).tell("nobody listens")

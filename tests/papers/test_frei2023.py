@@ -151,13 +151,6 @@ def test_averages_without_noise_are_f_FA():
     torch.testing.assert_close(net(x), f_FA(x))
 
 
-def test_exponent_of_an_exact_power():
-    radii = 3 * np.array([[10.0], [100.0], [1000.0]]) ** 0.5 * np.ones((3, 4))
-    slope = nn1.exponent([10, 100, 1000], radii)
-    assert slope.value == pytest.approx(0.5)
-    assert slope.spread == pytest.approx(0, abs=1e-6)
-
-
 @pytest.mark.parametrize(
     ("make", "words"),
     [

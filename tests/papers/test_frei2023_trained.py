@@ -81,6 +81,23 @@ def test_flip_agrees_with_the_bisection_of_rays():
     assert (eta[seen] <= other[seen] + 1e-9).all()
 
 
+def test_a_neuron_on_its_kink_turns_on_at_once():
+    """relu(x_1) - relu(x_2) at (1, 0), moved up along x_2: zero at 1; moved down: never."""
+    eye = torch.eye(2, dtype=torch.float64)
+    net, y = TwoLayerNet(eye, eye.new_tensor([1, -1])), eye.new_ones(1)
+    assert flip_etas(net, eye[:1], y, net.w @ eye.new_tensor([0, -1])).tolist() == [1.0]
+    assert flip_etas(net, eye[:1], y, net.w @ eye.new_tensor([0, 1])).tolist() == [math.inf]
+
+
+def test_a_net_whose_neurons_are_all_off_is_broken_there():
+    """relu(w (x - .1)): off from x = .1 on downwards, whatever three roundings leave of the sum."""
+    third = torch.full((3, 1), 0.3, dtype=torch.float64) * torch.tensor([[1.0], [1.1], [0.7]])
+    net = TwoLayerNet(third, torch.tensor([0.1, 0.3, 0.7]).to(third), -0.1 * third.squeeze(1))
+    x = torch.linspace(0.3, 9.7, 95, dtype=torch.float64).unsqueeze(1)
+    etas = flip_etas(net, x, torch.ones(95, dtype=torch.float64), third.squeeze(1))
+    assert torch.allclose(etas, x.squeeze(1) - 0.1, rtol=1e-12)
+
+
 def test_a_ray_that_no_neuron_sees_never_flips():
     net = TwoLayerNet(
         torch.tensor([[1.0, 0.0]], dtype=torch.float64),

@@ -82,7 +82,7 @@ def test_a_run_finds_subclasses_where_it_can_and_draws(bench):  # noqa: F811
 @pytest.mark.parametrize(
     ("settings", "words"),
     [({"count": (0,)}, "count=0"), ({"count": (50,)}, "count=50"), ({"sigma": (0.0,)}, "sigma=0"),
-     ({"k": 100}, "K=100"), ({"sigma": (1.0, 1.0)}, "each value once"), ({"early": (-1,)}, "early=-1")],
+     ({"k": 100}, "^k=100 > d="), ({"sigma": (1.0, 1.0)}, "each value once"), ({"early": (-1,)}, "early=-1")],
 )  # fmt: skip
 def test_impossible_settings_are_refused(settings, words):
     with pytest.raises(CallError, match=words):

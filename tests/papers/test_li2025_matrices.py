@@ -259,7 +259,8 @@ def test_figure_2_at_the_papers_sizes(bench):  # noqa: F811
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"k": 1, "k1": 1}, "1"), ({"k1": 10}, "K1=10"), ({"k": 4000}, "4000"), ({"cosine": -0.2}, "cosine=-0.2"),
+        ({"k": 1, "k1": 1}, "^k=1: "), ({"k1": 10}, "^k1=10"), ({"k": 4000}, "4000"),
+        ({"cosine": -0.2}, "cosine=-0.2"),
         ({"cosine": 1.1}, "cosine=1.1"), ({"sigma": -1.0}, "sigma=-1"), ({"eta": 0.0}, "eta=0"),
         ({"init": -1e-5}, "init"), ({"n": 0}, "n=0"), ({"T": 0}, "T=0"), ({"h": (1, 1)}, "h=1,1"),
         ({"repeats": 0}, "repeats=0"), ({"alpha": 0.0}, "alpha=0"), ({"m": 0}, "m=0"), ({"h": (0,)}, "h=0"),
@@ -277,7 +278,7 @@ def test_impossible_settings_of_figure_2_are_refused(settings, words):
         ({"vary": "n", "n": (10, 10)}, "each value once"), ({"vary": "snr", "snr": (0.0, 1.0)}, "snr=0"),
         ({"vary": "cosine", "cosine": (0.0, 2.0)}, "cosine=2"), ({"vary": "n", "sigma": -2.0}, "sigma=-2"),
         ({"vary": "n", "repeats": 0}, "repeats=0"), ({"vary": "eta", "eta": (0.1, -1.0)}, "eta=-1"),
-        ({"vary": "n", "k1": 0}, "K1=0"),
+        ({"vary": "n", "k1": 0}, "^k1=0"),
     ],
 )  # fmt: skip
 def test_impossible_ablations_are_refused(settings, words):

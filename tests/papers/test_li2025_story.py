@@ -135,7 +135,8 @@ def test_other_noise_shapes_run_and_are_told(noise, bench):  # noqa: F811
 @pytest.mark.parametrize(
     ("settings", "words"),
     [({"weights": (1.0, 2.0)}, "weights has 2 values"), ({"weights": (1.0, 1.0, 1.0, 0.0)}, "weights=0"),
-     ({"sigma": 0.0}, "sigma=0"), ({"cosine": -0.5}, "cosine=-0.5"), ({"k1": 4}, "K1=4"), ({"k": 90}, "K=90"),
+     ({"sigma": 0.0}, "sigma=0"), ({"cosine": -0.5}, "cosine=-0.5"), ({"cosine": 1.0}, "less than 1"),
+     ({"k1": 4}, "^k1=4 with k=4"), ({"k": 90}, "^k=90 > d="),
      ({"attack": -1.0}, "attack=-1"), ({"p": 1.5}, "p=1.5"), ({"points": 0}, "points=0")],
 )  # fmt: skip
 def test_impossible_settings_are_refused(settings, words):

@@ -101,9 +101,10 @@ def missing_line(samples: Samples, mixture: ClusterMixture, d: int | None = None
     if not missing:
         return None
     named = ", ".join(map(str, missing[:8])) + (", ..." if len(missing) > 8 else "")
+    enough = math.ceil(math.log(d or mixture.D) ** 2 / float(mixture.weights.min()))
     return (
         f"n={samples.z.numel()} points hold none of {len(missing)} of the {mixture.K} clusters ({named}): "
-        f"no net can learn them; take n >= K ln^2 d = {math.ceil(mixture.K * math.log(d or mixture.D) ** 2)}"
+        f"no net can learn them; n={enough} gives the rarest cluster ln^2 d points"
     )
 
 

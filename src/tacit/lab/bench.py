@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 from tacit.lab.exhibit import Scale
@@ -40,8 +40,9 @@ class Parts(Protocol):
 class Bench:
     """What a run is given besides its config.
 
-    `seed` is the first of the repeats' seeds; `device` is "cpu" or "cuda"; `say` takes warnings. Two
-    runs with the same config and seed on one machine and thread count agree bit for bit.
+    `seed` is the first of the repeats' seeds; `device` is "cpu" or "cuda"; `say` takes warnings,
+    `told` are those it had. Two runs with the same config and seed on one machine and thread count
+    agree bit for bit.
     """
 
     scale: Scale
@@ -50,6 +51,7 @@ class Bench:
     progress: Progress
     parts: Parts
     say: Callable[[str], None] | None = None
+    told: set[str] = field(default_factory=set)
 
     @property
     def smoke(self) -> bool:
@@ -57,8 +59,9 @@ class Bench:
         return self.scale == "smoke"
 
     def tell(self, line: str | None) -> None:
-        """A warning to the user, before the work that it is about; None: there is nothing to warn of."""
-        if line and self.say:
+        """A warning to the user, once, before the work that it is about; None: there is nothing to warn of."""
+        if line and self.say and line not in self.told:
+            self.told.add(line)
             self.say(f"warning: {line}")
 
     def seeds(self, repeats: int) -> list[int]:

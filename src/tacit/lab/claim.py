@@ -118,6 +118,7 @@ def judge(
     here`. A claim that is exact at any size (an identity, a closed form) passes `smoke=False`.
     `because` explains a difference in one sentence; it is kept only where the verdict is `differs`.
     """
+    spread = finite(spread)
     if expected.value is None and expected.min is None and expected.max is None:
         raise CallError(f"claim {id}: words alone cannot be judged; expect a value, a min or a max")
     if smoke:

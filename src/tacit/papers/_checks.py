@@ -8,12 +8,23 @@ from tacit.errors import CallError
 from tacit.lab.settings import as_text
 
 
-def check_clusters(K: int, K1: int, D: int) -> None:
-    """1 <= K1 < K <= D."""
+def check_clusters(K: int, K1: int, D: int, names: tuple[str, str, str] = ("K", "K1", "D")) -> None:
+    """1 <= K1 < K <= D, in the words of a config that calls them by `names`."""
+    k, k1, d = names
+    check_at_least(k, (K,), 2, "both classes need a cluster")
     if not 1 <= K1 < K:
-        raise CallError(f"K1={K1} with K={K}: the positive clusters number 1 to {K - 1}")
+        raise CallError(f"{k1}={K1} with {k}={K}: the positive clusters number 1 to {K - 1}")
     if K > D:
-        raise CallError(f"K={K} > D={D}: orthogonal centres need D >= K; raise D or lower K")
+        raise CallError(
+            f"{k}={K} > {d}={D}: orthogonal centres need {d} >= {k}; raise {d} or lower {k}"
+        )
+
+
+def check_cosine(cosine: float, k: int) -> None:
+    """k centres can have this pairwise cosine, and two of them differ: -1/(k-1) <= cosine < 1."""
+    check_at_least("cosine", (cosine,), -1 / (k - 1), f"of {k} centres with one cosine")
+    if not cosine < 1:
+        raise CallError(f"cosine={cosine}: it is less than 1 (at 1 all centres are one point)")
 
 
 def check_pairs(K: tuple[int, ...], K1: tuple[int, ...], D: int) -> None:

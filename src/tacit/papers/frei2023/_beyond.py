@@ -82,14 +82,14 @@ EXHIBITS = (
         scales={
             "smoke": Beyond(
                 D=5,
-                K=(4, 15),
+                K=(4, 12),
                 sigma=0.1,
-                h=30,
+                h=60,
                 points=2,
                 draws=20,
                 laws=("gaussian",),
                 n=(10, 30),
-                widths=(30, 30),
+                widths=(60, 60),
                 inits=(1e-3, 0.3),
                 log_loss=-5.0,
                 tests=300,

@@ -43,7 +43,6 @@ class Direction:
     repeats: int = 1
 
     def __post_init__(self) -> None:
-        check_at_least("K", (self.K,), 2, "both classes need a cluster")
         check_clusters(self.K, self.K // 2, self.D)
         check_at_least("D", (self.D,), 3)
         for name in ("sigma", "init", "depths", "deep", "early", "shallow"):

@@ -50,13 +50,14 @@ class Flipped:
     repeats: int = 3
 
     def __post_init__(self) -> None:
-        for D, K in (
-            *((self.D, K) for K in self.K),
-            (self.at, self.many),
-            *((D, self.few) for D in (*self.dims, self.at, self.transfer)),
+        for key, K, name, D in (
+            *(("K", K, "D", self.D) for K in self.K),
+            ("many", self.many, "at", self.at),
+            *(("few", self.few, "dims", D) for D in self.dims),
+            ("few", self.few, "at", self.at),
+            ("few", self.few, "transfer", self.transfer),
         ):
-            check_at_least("clusters", (K,), 2, "both classes need one")
-            check_clusters(K, K // 2, D)
+            check_clusters(K, K // 2, D, names=(key, "positive", name))
         for name in ("K", "sigma", "dims", "positive", "random", "noise", "inits", "nets"):
             check_unique(name, getattr(self, name))
         for name in ("K", "dims", "random"):
@@ -104,9 +105,9 @@ class Generalise:
     repeats: int = 2
 
     def __post_init__(self) -> None:
-        for K in (self.K, self.clusters):
-            check_at_least("clusters", (K,), 2, "both classes need one")
-            check_clusters(K, K // 2, self.D)
+        for key in ("K", "clusters"):
+            K = getattr(self, key)
+            check_clusters(K, K // 2, self.D, names=(key, "K1", "D"))
         for name in ("sigma", "widths", "inits", "share"):
             check_unique(name, getattr(self, name))
         check_positive("sigma", self.sigma)
@@ -130,14 +131,14 @@ EXHIBITS = (
                 D=60,
                 K=4,
                 sigma=(1e-3,),
-                widths=(20,),
+                widths=(50,),
                 inits=(1e-6, 0.0),
-                h=20,
+                h=50,
                 log_loss=-15.0,
                 tests=2000,
                 clusters=6,
                 share=(0.05,),
-                draws=2,
+                draws=1,
                 repeats=1,
             ),
             "laptop": Generalise(),
@@ -170,7 +171,8 @@ EXHIBITS = (
                 positive=(2,),
                 random=(25, 36),
                 noise=(1e-3,),
-                inits=(1e-6,),
+                inits=(1e-3,),
+                init=1e-3,
                 h=10,
                 log_loss=-15.0,
                 tests=60,

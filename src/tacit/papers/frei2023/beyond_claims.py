@@ -11,8 +11,8 @@ from scipy.stats import binomtest
 
 from tacit.lab.bench import Bench
 from tacit.lab.claim import Claim, Expected, judge, untestable
+from tacit.papers._fits import exponent, listed
 from tacit.papers.frei2023._beyond import RULES, SLACK, Beyond
-from tacit.papers.frei2023.nn1 import exponent, listed
 
 WHERE = "Section 5, Discussion"
 LEAST = 1e-4  # an error that is divided by: one in the ten thousand test points of laptop scale

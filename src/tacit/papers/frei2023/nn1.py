@@ -9,7 +9,6 @@ training points, stands for the trained network of the remark; `frei2023.thm4.2`
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -17,7 +16,6 @@ import torch
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from scipy.stats import linregress, t
 
 from tacit.certify import nearest_radius, radius
 from tacit.data import Samples, sqrt_d_mixture
@@ -25,8 +23,9 @@ from tacit.data.assumptions import check_assumption
 from tacit.lab.bench import Bench
 from tacit.lab.claim import Claim, Expected, judge
 from tacit.lab.exhibit import Outcome
-from tacit.measure import Estimate, critical_radius
+from tacit.measure import critical_radius
 from tacit.nets import NearestNeighbour, TwoLayerNet
+from tacit.papers._fits import exponent, listed
 from tacit.papers._panels import THEORY, interval_dots, rows
 from tacit.papers.frei2023 import Neighbour
 from tacit.papers.frei2023.means import least_dimension, small_noise
@@ -75,14 +74,6 @@ def averages(train: Samples) -> TwoLayerNet:
     positive = torch.zeros_like(counts).index_copy_(0, train.z, train.y) > 0
     signs = torch.tensor([1.0, -1.0], dtype=torch.float64)
     return TwoLayerNet(torch.stack([means[positive].sum(0), means[~positive].sum(0)]), signs)
-
-
-def exponent(d: Sequence[int], radii: np.ndarray) -> Estimate:
-    """The slope of ln radius on ln d over all points, with its 95% interval; rows of `radii` go with d."""
-    x = np.repeat(np.log(d), radii.shape[1])
-    fit = linregress(x, np.log(radii.ravel()))
-    half = float(t.ppf(0.975, len(x) - 2)) * fit.stderr
-    return Estimate(float(fit.slope), float(fit.slope - half), float(fit.slope + half))
 
 
 def claims(data: xr.Dataset, config: Neighbour, bench: Bench) -> list[Claim]:
@@ -137,11 +128,6 @@ def claims(data: xr.Dataset, config: Neighbour, bench: Bench) -> list[Claim]:
         ),
     ]
     return out
-
-
-def listed(numbers: Sequence[int]) -> str:
-    """2, 4, 8."""
-    return ", ".join(map(str, numbers))
 
 
 def draw(data: xr.Dataset, config: Neighbour) -> Figure:

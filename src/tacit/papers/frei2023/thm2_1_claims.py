@@ -65,7 +65,8 @@ def flow_claims(data: xr.Dataset, config: Direction, bench: Bench) -> list[Claim
         ),
         judge(
             "slackness",
-            f"and slack with the same multipliers: sum lambda_i (m_i - 1) / sum lambda_i, {text}",
+            "and slack with the same multipliers, which are chosen among those that are (rho pays for it): "
+            f"sum lambda_i (m_i - 1) / sum lambda_i, {text}",
             WHERE,
             Expected(max=SLACK * (1 + 1e-9)),
             float(last(data.slackness).max()),

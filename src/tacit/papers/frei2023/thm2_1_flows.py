@@ -108,7 +108,7 @@ def pair_of(net: TwoLayerNet) -> Float[Tensor, "2 D1"]:
     rows = torch.cat([net.w, net.b.unsqueeze(1)], 1) * net.v.abs().unsqueeze(1)
     pair = torch.stack([rows[net.v > 0].sum(0), rows[net.v < 0].sum(0)])
     if bool((pair.norm(dim=1) == 0).any()):
-        raise RunError("no neuron of one sign is left: take more neurons (h), or another seed")
+        raise RunError("no neuron of one sign is left: take more neurons (h, few), or another seed")
     return pair
 
 

@@ -26,7 +26,6 @@ def draw(data: xr.Dataset, config: Direction) -> Figure:
     cluster_panel(panels[1, 0], data, config)
     sweep_panel(panels[1, 1], data, config)
     global_panel(panels[1, 2], data)
-    figure.subplots_adjust(hspace=0.36, wspace=0.3)
     return figure
 
 
@@ -184,6 +183,8 @@ def sweep_panel(axes: Axes, data: xr.Dataset, config: Direction) -> None:
             label="its floor",
         )
     axes.axhline(STATIONARITY, **THEORY)
+    axes.annotate("bar", (0.02, STATIONARITY), xycoords=("axes fraction", "data"), xytext=(0, 3),
+                  textcoords="offset points", fontsize=8.5)  # fmt: skip
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("width")

@@ -40,8 +40,8 @@ from tacit.lab.claim import Claim, Expected, judge
 from tacit.lab.exhibit import Outcome
 from tacit.measure import kkt_cosine, upper_limit
 from tacit.nets import TwoLayerNet
+from tacit.papers._fits import listed
 from tacit.papers.frei2023._trained import Generalise
-from tacit.papers.frei2023.nn1 import listed
 from tacit.papers.frei2023.thm3_1_panels import draw
 from tacit.papers.frei2023.trained import Setting, all_flowed, flowed, mixture_for, seen_by, start
 
@@ -53,6 +53,9 @@ FEW_TESTS = 10_000  # where the error is large, fewer fresh points do
 TINY = 1e-6  # the usual start
 NARROW = 20  # neurons of the nets on fewer points
 CONFIDENCE = 0.95
+LITTLE = (
+    0.02  # of all mass: less than half of one of 20 clusters, four standard errors of 10,000 points
+)
 
 
 def run(config: Generalise, bench: Bench) -> Outcome:
@@ -200,15 +203,26 @@ def error_claims(data: xr.Dataset, config: Generalise, bench: Bench) -> list[Cla
             bound = float(norm.cdf(-math.sqrt(config.D / config.K) / sigma))
             text = f"at most Phi(-sqrt(d/k)/sigma) = {bound:.2g}, where the theorem is silent"
         limit = upper_limit(wrong, max(n, 1), CONFIDENCE)
+        seen = (
+            ""
+            if limit <= bound
+            else ", so that more points would be needed to refute a larger error"
+        )
+        large = mine.isel(setting=[s.init == 0 for s in settings if s.sigma == sigma])
+        near = mine.isel(setting=[s.init > 0 for s in settings if s.sigma == sigma])
+        far = (
+            f"; NTK-like {float(large.kkt_cosine.min()):.2g}, far from a KKT point"
+            if large.errors.size
+            else ""
+        )
         out.append(
             judge(
                 f"error.sigma{sigma:g}",
                 f"the test error is {text} (d = {config.D}, k = {config.K}, n = {size}, sigma = {sigma:g}, "
                 f"{'inside' if inside else 'outside'} Assumption 2.2; {tried}; {int(fitted.sum())} of "
                 f"{fitted.size} "
-                f"nets reached a loss below 1/n; all together, with the exact 95% upper limit {limit:.2g}; "
-                "cosine of "
-                f"theta and -grad L from {float(mine.kkt_cosine.min()):.2g})",
+                f"nets reached a loss below 1/n; all together, with the exact 95% upper limit {limit:.2g}"
+                f"{seen}; cosine of theta and -grad L from {float(near.kkt_cosine.min()):.2g}{far})",
                 WHERE,
                 Expected(max=bound),
                 wrong / max(n, 1),
@@ -295,7 +309,7 @@ def unseen_claims(
             "data sets "
             f"with unseen clusters; {setup})",
             where,
-            Expected(max=0.02),
+            Expected(max=LITTLE),
             float(gap.mean()) if n else math.nan,
             n=n,
             smoke=bench.smoke,
@@ -309,7 +323,7 @@ def unseen_claims(
             "negative)/k, N = 0 "
             f"counted as half an error (measured: its ratio to the mass, all data sets together; {setup})",
             where,
-            Expected(min=0.5, max=most, tolerance=0.02),
+            Expected(min=0.5, max=most, tolerance=LITTLE),
             float(coin / total) if n else math.nan,
             n=n,
             smoke=bench.smoke,
@@ -322,7 +336,7 @@ def unseen_claims(
             "(measured: "
             f"all data sets together; {setup})",
             where,
-            Expected(min=0.5, tolerance=0.02),
+            Expected(min=0.5, tolerance=LITTLE),
             float(error[some].sum() / total) if n else math.nan,
             n=n,
             smoke=bench.smoke,

@@ -58,11 +58,14 @@ RADII = 200  # test points whose exact radius is compared with the length along 
 def run(config: Flipped, bench: Bench) -> Outcome:
     """Every setting of the sweeps with every seed; then transfer."""
     settings, seeds = every(config), bench.seeds(config.repeats)
+    told = []
     for name in SWEEPS:
         lines = (
             assumption_line(mixture_for(s, bench.generator("means"))) for s in sweep(config, name)
         )
-        bench.tell(next((line for line in lines if line), None))
+        told.append(next((line for line in lines if line), None))
+    for line in dict.fromkeys(told):
+        bench.tell(line)
     pairs = [(i, setting, seed) for i, setting in enumerate(settings) for seed in seeds]
     cells = [
         bench.part(f"setting{i}.{seed}", partial(measure, setting, config, bench, seed))

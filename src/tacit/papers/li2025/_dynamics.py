@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 from tacit.errors import CallError
 from tacit.lab.exhibit import Exhibit
-from tacit.papers._checks import check_at_least, check_positive, check_unique
+from tacit.lab.settings import as_text
+from tacit.papers._checks import check_at_least, check_clusters, check_positive, check_unique
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Coefficients:
     inside: int = 3
 
     def __post_init__(self) -> None:
-        check_split(self.k, self.k1, self.d)
+        check_clusters(self.k, self.k1, self.d, names=("k", "k1", "d"))
         check_at_least("n", (self.n,), 2 * self.k, "two points a cluster, at least")
         for name in ("m", "T"):
             check_at_least(name, (getattr(self, name),), 1)
@@ -69,16 +70,22 @@ class Sweep:
     def __post_init__(self) -> None:
         for name in ("d", "k", "n", "time"):
             values = getattr(self, name)
-            check_at_least(f"the number of values of {name}", (len(values),), 2, "a slope")
+            if len(values) < 2:
+                raise CallError(f"{name}={as_text(values)}: a slope needs two values or more")
             check_positive(name, values)
             check_unique(name, values)
             if list(values) != sorted(values):
-                raise CallError(f"{name}: the values ascend")
-        for k in (self.k0, *self.k):
-            check_split(k, k // 2, self.d0)
-        check_at_least("n", (min(self.n0, *self.n) / max(self.k0, *self.k),), 2, "n/k: two points")
+                raise CallError(f"{name}={as_text(values)}: from small to large")
+        for key, counts in (("k0", (self.k0,)), ("k", self.k)):
+            for k in counts:
+                check_clusters(k, k // 2, self.d0, names=(key, "k1", "d0"))
+        most = 2 * max(self.k0, *self.k)
+        for key, sizes in (("n0", (self.n0,)), ("n", self.n)):
+            check_at_least(key, sizes, most, "two points a cluster, for the most clusters")
         if 1.0 not in self.time:
-            raise CallError("time: 1 is among them (eta T = 1, where the theorem's window begins)")
+            raise CallError(
+                f"time={as_text(self.time)}: 1 must be among them (eta T = 1, the base of all sweeps)"
+            )
         for name in ("m", "h", "steps", "points", "test"):
             check_at_least(name, (getattr(self, name),), 1)
         check_at_least("repeats", (self.repeats,), 2, "intervals are over seeds")
@@ -94,14 +101,6 @@ class Sweep:
             max(self.n0, *self.n) + rows + max(self.k),
             "n + neurons + k: the span",
         )
-
-
-def check_split(k: int, k1: int, d: int) -> None:
-    """At least one cluster of either sign, and no more than d of them."""
-    if not 1 <= k1 < k:
-        raise CallError(f"k1={k1} with k={k}: the positive clusters number 1 to {k - 1}")
-    if k > d:
-        raise CallError(f"k={k} > d={d}: orthogonal centres need d >= k; raise d or lower k")
 
 
 SMOKE = Sweep(
@@ -157,7 +156,7 @@ EXHIBITS = (
         title="The trained net against C f_FA on the sphere",
         where="Theorem 4.6; Appendix B.3",
         claim="inf_C sup |C f_FA - f| over ||x|| = sqrt(d) is o(1)",
-        scales={"smoke": SMOKE, "laptop": Sweep(), "paper": PAPER},
+        scales={"smoke": replace(SMOKE, m=2, time=(1.0, 10.0)), "laptop": Sweep(), "paper": PAPER},
         code="tacit.papers.li2025.thm4_6",
     ),
     Exhibit(

@@ -35,10 +35,9 @@ class Curves:
     repeats: int = 2
 
     def __post_init__(self) -> None:
-        check_clusters(self.k, self.k1, self.d)
+        check_clusters(self.k, self.k1, self.d, names=("k", "k1", "d"))
         check_at_least("k", (self.k,), 3, "at k = 2 the radii sqrt(d/k) and sqrt(d/2) are one")
-        check_at_least("sigma", (self.sigma,), 0, "noise is not negative")
-        for name in ("init", "eta"):
+        for name in ("sigma", "init", "eta"):
             check_positive(name, (getattr(self, name),))
         for name in ("m", "n", "T", "points", "repeats"):
             check_at_least(name, (getattr(self, name),), 1)

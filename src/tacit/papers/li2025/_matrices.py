@@ -11,8 +11,8 @@ from tacit.lab.exhibit import Exhibit
 from tacit.lab.settings import as_text
 from tacit.papers._checks import (
     check_at_least,
-    check_at_most,
     check_clusters,
+    check_cosine,
     check_positive,
     check_unique,
 )
@@ -43,14 +43,12 @@ class Setting:
     T: int = 100
 
     def __post_init__(self) -> None:
-        check_clusters(self.k, self.k1, self.d)
+        check_clusters(self.k, self.k1, self.d, names=("k", "k1", "d"))
         for name in ("m", "n", "T"):
             check_at_least(name, (getattr(self, name),), 1)
         for name in ("alpha", "sigma", "eta", "init"):
             check_positive(name, (getattr(self, name),))
-        least = -1 / (self.k - 1)
-        check_at_least("cosine", (self.cosine,), least, f"of {self.k} centres with one cosine")
-        check_at_most("cosine", (self.cosine,), 1)
+        check_cosine(self.cosine, self.k)
 
     @property
     def inside(self) -> bool:

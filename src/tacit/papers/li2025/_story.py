@@ -11,6 +11,7 @@ from tacit.papers._checks import (
     check_at_least,
     check_at_most,
     check_clusters,
+    check_cosine,
     check_positive,
     check_unique,
 )
@@ -51,7 +52,7 @@ class Story:
     repeats: int = 1
 
     def __post_init__(self) -> None:
-        check_clusters(self.k, self.k1, self.d)
+        check_clusters(self.k, self.k1, self.d, names=("k", "k1", "d"))
         if self.weights and len(self.weights) != self.k:
             raise CallError(
                 f"weights has {len(self.weights)} values: k={self.k} clusters need one each"
@@ -59,12 +60,11 @@ class Story:
         for name in ("weights", "sigma", "init", "eta"):
             values = getattr(self, name)
             check_positive(name, values if isinstance(values, tuple) else (values,))
-        least = -1 / (self.k - 1)
-        check_at_least("cosine", (self.cosine,), least, f"of {self.k} centres with one cosine")
-        check_at_most("cosine", (self.cosine,), 1)
+        check_cosine(self.cosine, self.k)
         check_at_least("n", (self.n,), 2)
-        for name in ("points", "m", "wide", "h", "T", "width", "repeats"):
+        for name in ("points", "m", "wide", "h", "T", "repeats"):
             check_at_least(name, (getattr(self, name),), 1)
+        check_at_least("width", (self.width,), 2, "each sign needs a neuron")
         for name in ("attack", "added"):
             check_at_least(name, (getattr(self, name),), 0)
         check_at_least("p", (self.p,), 2, "below 2 opposite neurons rise together")
@@ -97,7 +97,8 @@ class Discovered:
     repeats: int = 1
 
     def __post_init__(self) -> None:
-        check_clusters(self.k, self.k1, self.d)
+        check_clusters(self.k, self.k1, self.d, names=("k", "k1", "d"))
+        check_at_least("n", (self.n,), 8)
         check_positive("sigma", self.sigma)
         check_positive("at", (self.at,))
         check_at_least("count", self.count, 1)
@@ -107,7 +108,6 @@ class Discovered:
             check_unique(name, getattr(self, name))
         for name in ("init", "eta"):
             check_positive(name, (getattr(self, name),))
-        check_at_least("n", (self.n,), 8)
         for name in ("points", "m", "width", "h", "T", "repeats"):
             check_at_least(name, (getattr(self, name),), 1)
 

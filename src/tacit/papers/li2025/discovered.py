@@ -25,7 +25,6 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 import torch
 import xarray as xr
 from jaxtyping import Float, Int
@@ -39,6 +38,7 @@ from tacit.lab.bench import Bench
 from tacit.lab.claim import Claim, Expected, judge
 from tacit.lab.exhibit import Outcome
 from tacit.measure.subclasses import DISTINCT, Subclasses, discover
+from tacit.papers._fits import farthest
 from tacit.papers.li2025._story import Discovered
 from tacit.papers.li2025.discovered_panels import draw
 from tacit.papers.li2025.story_theory import expected_max
@@ -199,11 +199,6 @@ def median(radii: xr.DataArray) -> xr.DataArray:
     return radii.median(("seed", "point"))
 
 
-def worst(ratios: npt.NDArray[np.float64]) -> float:
-    """The ratio farthest from 1."""
-    return float(ratios[np.abs(ratios - 1).argmax()])
-
-
 def claims(data: xr.Dataset, config: Discovered, bench: Bench) -> list[Claim]:
     """Found against given labels, the noise up to which, merged and split clusters, features.
 
@@ -224,7 +219,7 @@ def claims(data: xr.Dataset, config: Discovered, bench: Bench) -> list[Claim]:
             judge(
                 "found", "subclasses found without labels, their number chosen by the data: the critical radius "
                 "of given labels, for sigma <= 1 (measured: the ratio, the worst of them)", WHERE,
-                Expected(value=1.0, tolerance=NEAR), worst(found[quiet]), n=n, smoke=bench.smoke,
+                Expected(value=1.0, tolerance=NEAR), farthest(found[quiet]), n=n, smoke=bench.smoke,
             )
         )  # fmt: skip
     made.append(
@@ -240,7 +235,7 @@ def claims(data: xr.Dataset, config: Discovered, bench: Bench) -> list[Claim]:
             judge(
                 "beyond", "beyond that noise the classes are left whole: the radius is that of 2 labels "
                 "(measured: the ratio, the worst of them)", WHERE,
-                Expected(value=1.0, tolerance=NEAR_COUNT), worst(back), n=n, smoke=bench.smoke,
+                Expected(value=1.0, tolerance=NEAR_COUNT), farthest(back), n=n, smoke=bench.smoke,
             )
         )  # fmt: skip
     ratio, proved = (
@@ -257,7 +252,7 @@ def claims(data: xr.Dataset, config: Discovered, bench: Bench) -> list[Claim]:
                 judge(
                     id, f"{text} (measured: the ratio to the value of first order, the worst of counts "
                     f"{', '.join(map(str, counts[chosen]))}; certified: at least {proved[chosen].min():.3g})",
-                    WHERE, Expected(value=1.0, tolerance=NEAR_COUNT), worst(ratio[chosen]), n=n,
+                    WHERE, Expected(value=1.0, tolerance=NEAR_COUNT), farthest(ratio[chosen]), n=n,
                     smoke=bench.smoke,
                 )
             )  # fmt: skip

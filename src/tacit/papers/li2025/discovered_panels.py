@@ -27,9 +27,7 @@ def draw(data: xr.Dataset, config: Discovered) -> Figure:
     over_count(panels[1], data, unit)
     landmarks(panels[1], config)
     axes = panels[2]
-    for index, (choice, name) in enumerate(
-        (("data", "count chosen by the data"), ("told", "count given"))
-    ):
+    for index, (choice, name) in enumerate((("data", "count chosen"), ("told", "count given"))):
         values = data.rand.sel(choice=choice).mean("seed").values
         axes.plot(data.sigma, values, "os"[index] + "-", color=f"C{index}", label=name)
     mark(axes, math.sqrt(1 / DISTINCT - 1), "silhouette\n" + rf"falls to {DISTINCT:g}", 0.72)

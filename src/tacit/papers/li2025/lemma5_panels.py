@@ -56,7 +56,7 @@ def growth_panel(axes: Axes, data: xr.Dataset, config: Coefficients) -> None:
         time[seen],
         data.lam_other[seen],
         color="C1",
-        label=r"$|\lambda_{s,r,j}|$, others' (largest)",
+        label=r"$|\lambda_{s,r,j}|$, others'",
     )
     axes.plot(
         time[seen], data.theory[seen], **THEORY, label=r"$q+e^q-1=\kappa\,\frac{d}{mk}\,\eta t$"

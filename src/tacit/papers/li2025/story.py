@@ -55,6 +55,8 @@ WHERE = {
     "f_FA": "Definition 4.1, Theorem 4.6",
     "f_dec": "Theorem D.3",
     "strict": "Theorem D.3",
+    "poly": "min2024, Conjecture 1 and Theorem 3",
+    **dict.fromkeys(("noisy", "nearest", "bayes"), "Beyond the paper"),
 }
 NEAR = 0.03
 NEAREST_NEAR = 0.05  # 1-NN: extremes of n/2 cells, to first order only
@@ -243,7 +245,7 @@ def claims(data: xr.Dataset, config: Story, bench: Bench) -> list[Claim]:
         statement = (
             f"{text} (measured: the ratio to the value of first order in sigma/sqrt(d){uncovered})"
         )
-        where, expected = WHERE.get(key, "Section 4"), Expected(value=1.0, tolerance=near)
+        where, expected = WHERE[key], Expected(value=1.0, tolerance=near)
         if key not in theory:
             reason = "theory gives no value for these weights, cosines or this much noise"
             made.append(untestable(key, statement, where, expected, reason))

@@ -55,7 +55,7 @@ def predictions(config: Story) -> dict[str, float]:
         return found
     if config.cosine == 0 or 2 * config.k1 == k:
         found["f_FA"] = near
-    found["bayes"] = far * (1 - lost / math.sqrt(1 - config.cosine)) if config.cosine < 1 else 0.0
+    found["bayes"] = far * (1 - lost / math.sqrt(1 - config.cosine))
     if config.cosine != 0:
         return found
     found |= {"f_dec": math.sqrt(d) / 2, "strict": far * (1 - lost)}

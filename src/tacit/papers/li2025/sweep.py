@@ -25,14 +25,13 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
-from scipy import stats
 from scipy.optimize import brentq
 
 from tacit.data import Samples
 from tacit.lab.bench import Bench
 from tacit.lab.claim import Claim, Expected, judge
-from tacit.measure import Estimate
 from tacit.nets import MultiClassNet, TwoLayerNet
+from tacit.papers._fits import exponent, listed
 from tacit.papers.li2025._dynamics import Sweep
 from tacit.train import Descended
 
@@ -109,16 +108,6 @@ def course(
         yield net
 
 
-def fitted(x: Sequence[float], values: Array) -> Estimate:
-    """The exponent of values (seed, x) in x: the mean slope of ln values by ln x, 95% by Student over seeds."""
-    log = np.log(np.asarray(x, dtype=float))
-    log -= log.mean()
-    slopes = np.log(values) @ log / (log @ log)
-    value, count = float(slopes.mean()), len(slopes)
-    half = float(stats.t.ppf(0.975, count - 1) * slopes.std(ddof=1) / math.sqrt(count))
-    return Estimate(value, value - half, value + half)
-
-
 def exponent_claim(
     id: str,
     statement: str,
@@ -131,7 +120,7 @@ def exponent_claim(
     """The fitted exponent of `along` (axis, seed) in its axis, within NEAR of the theory's."""
     (axis,) = (name for name in along.dims if name != "seed")
     places = along[axis].values.tolist()
-    found = fitted(places, along.transpose("seed", axis).values)
+    found = exponent(places, along.transpose(axis, "seed").values)
     return judge(
         id,
         f"{statement} (exponent of {axis}, fitted over {listed(places)})",
@@ -143,17 +132,6 @@ def exponent_claim(
         smoke=bench.smoke,
         because=because,
     )
-
-
-def listed(values: Sequence[float]) -> str:
-    """Numbers in words."""
-    return ", ".join(f"{value:g}" for value in values)
-
-
-def worst(values: xr.DataArray | Array) -> float:
-    """The ratio farthest from 1."""
-    flat = np.asarray(values).ravel()
-    return float(flat[np.abs(flat - 1).argmax()])
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ import xarray as xr
 from tacit.lab.bench import Bench
 from tacit.lab.claim import Claim, Expected, judge
 from tacit.measure import proportion
+from tacit.papers._fits import farthest
 from tacit.papers.li2025._dynamics import Sweep
-from tacit.papers.li2025.sweep import epsilon, exponent_claim, growth, over_settings, worst
+from tacit.papers.li2025.sweep import epsilon, exponent_claim, growth, over_settings
 
 WHERE = "Theorem 4.5"
 OUTSIDE = "outside Assumption 4.3"
@@ -44,7 +45,7 @@ def radius_claims(data: xr.Dataset, config: Sweep, bench: Bench) -> list[Claim]:
             f"({OUTSIDE})",
             f"{WHERE}, 3",
             Expected(value=1.0, tolerance=0.05),
-            worst(ratio.mean(1)),
+            farthest(ratio.mean(1)),
             n=ratio.size * config.points,
             smoke=bench.smoke,
         ),
@@ -109,7 +110,7 @@ def weight_claims(data: xr.Dataset, config: Sweep, bench: Bench) -> list[Claim]:
             f"L4 is the {floor} in every setting from time 0.3 on (measured: the ratio farthest from 1)",
             "Lemma B.25",
             Expected(value=1.0, tolerance=0.1),
-            worst(remembered[late].mean(1)),
+            farthest(remembered[late].mean(1)),
             n=remembered.size,
             smoke=bench.smoke,
             because="at few points a cluster, uneven counts: the sum over own clusters of 1/|I_j| is larger",
@@ -138,7 +139,7 @@ def weight_claims(data: xr.Dataset, config: Sweep, bench: Bench) -> list[Claim]:
             "the largest bias over lambda |J_s|/d, the mean over seeds farthest from 1 from time 0.3 on",
             f"{WHERE}, 2",
             Expected(value=1.0, tolerance=0.15),
-            worst((bias * settings.d / lam / (settings.k / 2))[late].mean(1)),
+            farthest((bias * settings.d / lam / (settings.k / 2))[late].mean(1)),
             n=bias.size,
             smoke=bench.smoke,
             because="the bias follows the points, lambda the clusters: the class with more points has a larger "
@@ -150,7 +151,7 @@ def weight_claims(data: xr.Dataset, config: Sweep, bench: Bench) -> list[Claim]:
             "on",
             "Section 5.3, Step 2",
             Expected(value=1.0, tolerance=0.05),
-            worst((lam / law[:, None])[late].mean(1)),
+            farthest((lam / law[:, None])[late].mean(1)),
             n=lam.size,
             smoke=bench.smoke,
         ),

@@ -1,0 +1,40 @@
+"""How exhibits of several papers sum up a sweep: exponents with their intervals, and the value farthest off."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import t
+
+from tacit.measure import Estimate
+
+
+def exponent(x: Sequence[float], values: npt.NDArray[Any]) -> Estimate:
+    """The mean over repeats of the slope of ln values on ln x, with Student's 95% interval over the repeats.
+
+    Rows of `values` go with x, columns are the repeats: a repeat may be one net at every x, so its values are not
+    independent. A single repeat has no interval: it is the whole line.
+    """
+    log = np.log(np.asarray(x, dtype=np.float64))
+    log -= log.mean()
+    slopes = log @ np.log(values) / (log @ log)
+    value, count = float(slopes.mean()), len(slopes)
+    if count == 1:
+        return Estimate(value, -math.inf, math.inf)
+    half = float(t.ppf(0.975, count - 1) * slopes.std(ddof=1) / math.sqrt(count))
+    return Estimate(value, value - half, value + half)
+
+
+def farthest(values: npt.ArrayLike, goal: float = 1.0) -> float:
+    """The value farthest from the goal: inf where one is infinite, NaN where one is missing or there is none."""
+    flat = np.asarray(values, dtype=np.float64).ravel()
+    return float(flat[np.abs(flat - goal).argmax()]) if len(flat) else math.nan
+
+
+def listed(values: Iterable[float]) -> str:
+    """2, 4, 0.5."""
+    return ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in values)
