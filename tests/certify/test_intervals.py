@@ -183,6 +183,48 @@ def test_upper_ends_are_numbers_even_next_to_the_boundary():
         assert (found.lower == 0).any()
 
 
+def test_bayes_with_one_centre_in_both_classes():
+    """Of equal weights the second own cluster decides, and nothing breaks; of 1 : 1 : 3 something does."""
+    centres = torch.tensor([[1.0, 0], [0, 1], [1, 0]], dtype=torch.float64)
+    x = torch.tensor([[1.0, 1], [0, 1]], dtype=torch.float64)
+    never = radius(BayesRule(cluster_mixture(centres, 2, 0.5)), x, torch.ones(2, dtype=x.dtype))
+    assert torch.isinf(never.upper).all()
+    assert (never.lower >= 0).all()
+    weights = torch.tensor([1.0, 1, 3], dtype=torch.float64)
+    rule = BayesRule(cluster_mixture(centres, 2, 0.5, weights))
+    y = rule(x).sign()
+    found = radius(rule, x, y)
+    fan = [grid_radius(rule, x[i], float(y[i]), 6.0) for i in range(2)]
+    assert (found.lower <= torch.tensor(fan, dtype=x.dtype) + 1e-9).all()
+
+
+def test_intervals_are_not_upside_down_next_to_the_boundary():
+    x = torch.tensor([[1 + 1e-9, 1], [1 + 1e-13, 1]], dtype=torch.float64)
+    y = torch.ones(2, dtype=torch.float64)
+    net = MultiClassNet(torch.eye(2, dtype=torch.float64).unsqueeze(1), x.new_tensor([1, -1]))
+    for found in (prop48_radius(net, x, y), radius(BayesRule(sqrt_d_mixture(2, 2, 1)), x, y)):
+        assert (found.lower <= found.upper).all()
+        assert found.upper.tolist() == pytest.approx([1e-9 / 2**0.5, 1e-13 / 2**0.5], rel=0.01)
+
+
+def test_two_opposite_clusters_share_what_the_bayes_bound_gives_up():
+    """At 0, opposite centres (2, +-.3): broken where 2 e^{2t - 2.045} = 1, closer than any one of them says."""
+    centres = torch.tensor([[0.0, 0], [2, 0.3], [2, -0.3]], dtype=torch.float64)
+    rule = BayesRule(cluster_mixture(centres, 1, 1.0))
+    found = radius(rule, centres[:1], torch.ones(1, dtype=torch.float64))
+    t = (2.045 - math.log(2)) / 2
+    assert float(found.upper) == pytest.approx(t, rel=0.02)
+    assert 0.9 * t <= float(found.lower) <= t
+
+
+def test_bayes_is_attacked_past_the_opposite_centre():
+    """At (0, 0) two own densities still outweigh the one that is centred there: 2 e^{t - 1/2} = 1 further on."""
+    centres = torch.tensor([[1.0, 0], [0, 1], [0, 0]], dtype=torch.float64)
+    x = torch.ones(1, 2, dtype=torch.float64)
+    found = radius(BayesRule(cluster_mixture(centres, 2, 1.0)), x, torch.ones(1, dtype=x.dtype))
+    assert float(found.upper) == pytest.approx((0.5 + math.log(2)) * 2**0.5, rel=1e-6)
+
+
 def test_one_class_is_refused_where_a_second_is_needed():
     alone = cluster_mixture(torch.eye(2).double(), 2, 0.1, one_class=True)
     with pytest.raises(CallError, match="both classes"):

@@ -1,6 +1,7 @@
 """Radii of any multi-class net: against fans of rays, exact radii of two-layer nets, and constrained descent."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import lambertw
 
-from tacit.certify import radius
+from tacit.certify import radius, softmax_leader
 from tacit.certify.multiclass import (
     by_pieces,
     by_sums,
@@ -110,21 +111,26 @@ def test_lambert_and_the_lower_root_agree_with_scipy():
 
 
 def separable_grid(sums, reach=7.0, steps=141):
-    """The least cost over a grid of all moves of two own and two opposite terms (row 0 of the costs)."""
+    """The least cost over a grid of all moves of two own and two opposite terms, by the costs of the leader."""
     fall = np.linspace(-reach, 0, steps)
     rise = np.linspace(0, reach, steps)
     own, opp, floor = (t[0].numpy() for t in (sums.own, sums.opp, sums.floor))
-    D1, D2 = sums.own_cost[0].numpy(), sums.opp_cost[0].numpy()
     low = [np.exp(np.maximum(own[i] + fall, 0)) for i in (0, 1)]
     high = [np.exp(np.maximum(opp[j] + rise, floor[j])) for j in (0, 1)]
     left = (low[0][:, None] + low[1]).ravel()
-    paid = (D1[0] * fall[:, None] ** 2 + D1[1] * fall**2).ravel()
     right = (high[0][:, None] + high[1]).ravel()
-    cost = (D2[0] * rise[:, None] ** 2 + D2[1] * rise**2).ravel()
     order = np.argsort(left)
-    cheapest = np.minimum.accumulate(paid[order])
     at = np.searchsorted(left[order], right, side="right") - 1
-    return (cheapest[np.maximum(at, 0)] + cost)[at >= 0].min()
+    first_leads = (high[0][:, None] >= high[1]).ravel()
+    best = np.inf
+    for D1, D2, leads in zip(
+        sums.own_cost.numpy(), sums.opp_cost.numpy(), (first_leads, ~first_leads), strict=True
+    ):
+        paid = (D1[0] * fall[:, None] ** 2 + D1[1] * fall**2).ravel()
+        cost = (D2[0] * rise[:, None] ** 2 + D2[1] * rise**2).ravel()
+        cheapest = np.minimum.accumulate(paid[order])
+        best = np.min((cheapest[np.maximum(at, 0)] + cost)[(at >= 0) & leads], initial=best)
+    return best
 
 
 @given(seed=st.integers(0, 10**6), top=st.floats(0.2, 6.0))
@@ -133,13 +139,36 @@ def test_the_least_cost_is_a_tight_bound_of_a_grid_search(seed, top):
     own, opp = (torch.randn(1, 2, generator=g, dtype=F64) for _ in range(2))
     own[0, 0] = top
     floor = 0.2 * torch.rand(1, 2, generator=g, dtype=F64)
-    D1, D2 = (0.5 + torch.rand(1, 2, generator=g, dtype=F64) for _ in range(2))
-    for one_cost in (True, False):
-        sums = Sums(own, opp, floor, D1.expand(2, 2), D2.expand(2, 2), one_cost)
+    D1, D2 = (0.5 + torch.rand(2, 2, generator=g, dtype=F64) for _ in range(2))
+    shared = Sums(own, opp, floor, D1[:1].expand(2, 2), D2[:1].expand(2, 2), True)
+    for sums in (shared, replace(shared, one_cost=False), Sums(own, opp, floor, D1, D2, False)):
         bound, best = float(least_cost(sums)), separable_grid(sums)
         assert bound <= best + 1e-9
         # the grid is off by its step, .05; ties and the fixed cost of a term below its floor may cost the rest
         assert math.sqrt(bound) >= 0.9 * math.sqrt(best) - 0.15
+
+
+def test_opposite_terms_that_rise_together_are_not_forgotten():
+    """As the second term is cheap while the first leads, both end level: 2 e^v = e^6 at cost 1.05 v^2."""
+    z = torch.zeros(1, 2, dtype=F64)
+    own, dear = torch.tensor([[6.0, -1]], dtype=F64), torch.full((2, 2), 500.0, dtype=F64)
+    costs = torch.tensor([[1.0, 0.05], [100, 100]], dtype=F64)
+    sums = Sums(own, z, z, dear, costs, False)
+    best = 1.05 * math.log((math.exp(6) + 1) / 2) ** 2
+    assert separable_grid(sums) == pytest.approx(best, rel=0.03)
+    assert 0.8 * best <= float(least_cost(sums)) <= best
+
+
+def test_a_single_cell_is_still_a_bound():
+    """One own and one opposite term: they meet where D_1 (z_1 - v)^2 + D_2 (v - z_2)^2 is least."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(softmax_leader, "CELLS", 1)
+        for top in (0.5, 1.0, 3.0, 6.0):
+            for D in (0.2, 1.0, 5.0):
+                own, opp = torch.tensor([[top]], dtype=F64), torch.zeros(1, 1, dtype=F64)
+                cost = torch.ones(1, 1, dtype=F64)
+                sums = Sums(own, opp, opp, cost, D * cost, True)
+                assert float(least_cost(sums)) <= top**2 * D / (1 + D)
 
 
 @given(seed=st.integers(0, 10**6), k=st.integers(2, 7))
@@ -249,6 +278,66 @@ def test_large_logits_neither_overflow_nor_lose_the_bound():
     assert (found.upper / math.sqrt(1500) - 1).abs().max() < 1e-3
     assert (found.lower / math.sqrt(1500) - 1).abs().max() < 2e-3
     assert certified(net, mixture.centres, mixture.labels, found.upper).isfinite().all()
+
+
+@pytest.mark.parametrize("size", [1e3, 1e4, 1e100])
+def test_large_logits_on_both_sides_keep_their_interval(size):
+    """p e^v overflows for own and opposite terms alike; the half-spaces give .1 / sqrt(2) up to ln 3 / size."""
+    labels = torch.tensor([1.0, 1, 1, -1, -1, -1], dtype=F64)
+    net = MultiClassNet(size * torch.eye(6, dtype=F64).unsqueeze(1), labels)
+    x = torch.tensor([[1, 0.2, 0.3, 0.9, 0.8, 0.7]], dtype=F64)
+    found = radius(net, x, torch.ones(1, dtype=F64))
+    assert float(found.upper) == pytest.approx(0.1 / math.sqrt(2), rel=1e-6)
+    assert float(found.lower) >= (0.1 - 1.01 * math.log(3) / size) / math.sqrt(2) * (1 - 1e-8)
+    assert by_sums(net, x, 1, found.upper).isfinite().all()
+
+
+def test_small_logits_have_finite_intervals():
+    """At 0 four own and two opposite terms; of weights s the radius is r/s for small s."""
+    labels = torch.tensor([1.0, 1, 1, -1, -1, 1], dtype=F64)
+    net = MultiClassNet(1e-3 * torch.eye(6, dtype=F64).unsqueeze(1), labels)
+    found = radius(net, torch.zeros(1, 6, dtype=F64), torch.ones(1, dtype=F64))
+    # both opposite logits at ln 2, or one at ln 3: the first is the shorter
+    assert float(found.upper) == pytest.approx(1e3 * math.log(2) * math.sqrt(2), rel=1e-4)
+    assert float(found.lower) >= 0.999 * float(found.upper)
+
+
+def test_points_near_the_boundary_have_a_bound_of_sums():
+    net = MultiClassNet(
+        torch.eye(4, dtype=F64).unsqueeze(1), torch.tensor([1.0, 1, -1, -1]).to(F64)
+    )
+    x = torch.tensor([[2.0, 1, 1.99, 1]], dtype=F64)
+    found = radius(net, x, torch.ones(1, dtype=F64))
+    assert float(found.lower) >= 0.9 * float(found.upper)
+
+
+def test_silent_leaders_of_both_classes_cost_no_number():
+    """The largest own logit and an opposite one have weights 0: what breaks is x_2 at ln 2."""
+    w = torch.tensor([[0.0, 0], [-1, 0], [0, 0], [0, 0], [0, 1]], dtype=F64).unsqueeze(1)
+    net = MultiClassNet(w, torch.tensor([1.0, 1, 1, -1, -1], dtype=F64))
+    x, y = torch.tensor([[1.0, -1]], dtype=F64), torch.ones(1, dtype=F64)
+    found = radius(net, x, y)
+    assert float(found.upper) == pytest.approx(1 + math.log(2), rel=1e-6)
+    assert by_sums(net, x, 1, found.upper).isfinite().all()
+
+
+@pytest.mark.parametrize("apart", [1e-2, 1e-6, 1e-8])
+def test_nearly_equal_subclasses_of_both_classes(apart):
+    """w and w + apart e_4: the boundary is x_4 = 0, at distance 1."""
+    w = torch.tensor([3.0, 1, 2, 0.1], dtype=F64).repeat(2, 5, 1)
+    w[1, :, 3] += apart
+    net = MultiClassNet(w, torch.tensor([1.0, -1], dtype=F64))
+    x = torch.tensor([[30.0, 10, 20, -1]], dtype=F64)
+    assert 0.999 < float(by_pieces(net, x, 1)) <= 1
+
+
+def test_short_weights_next_to_long_ones_count():
+    """1e13 x_1 <= x_2 at x = (2, 1e13): distance 1. Rounding of such products costs a per cent."""
+    w = torch.tensor([[1e13, 0], [0, 1.0]], dtype=F64).unsqueeze(1)
+    net = MultiClassNet(w, torch.tensor([1.0, -1], dtype=F64))
+    found = radius(net, torch.tensor([[2.0, 1e13]], dtype=F64), torch.ones(1, dtype=F64))
+    assert 0.98 < float(found.lower) <= 1
+    assert float(found.upper) == pytest.approx(1, abs=1e-8)
 
 
 def test_broken_points_ensembles_and_silent_subclasses():

@@ -126,3 +126,9 @@ def test_coordinates_of_the_span_find_what_all_coordinates_do() -> None:
 def test_a_count_below_one_is_refused() -> None:
     with pytest.raises(CallError, match="count=0"):
         discover(torch.eye(4), torch.ones(4), torch.Generator(), 0)
+
+
+def test_points_that_are_no_numbers_are_refused() -> None:
+    x = torch.tensor([[1.0, 0], [torch.nan, 1]])
+    with pytest.raises(CallError, match="NaN"):
+        discover(x, torch.ones(2), torch.Generator().manual_seed(0))

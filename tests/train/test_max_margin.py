@@ -3,6 +3,7 @@
 import math
 import sys
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from tacit.errors import CallError, RunError
 from tacit.measure import kkt_residual, normalised_margin
 from tacit.nets import TwoLayerNet
 from tacit.train import FlowWarning, Until, gradient_flow
-from tacit.train.max_margin import two_neuron_max_margin
+from tacit.train.max_margin import in_span, polished, solved, two_neuron_max_margin
 from tacit.train.max_margin_global import (
     activation_patterns,
     cell_count,
@@ -48,6 +49,18 @@ def orthogonal_rows():
 
 
 # two neurons
+
+
+def test_a_wrong_guess_of_what_is_tight_is_exchanged():
+    """-1 and 1 support; 1.9 is said to, or 1 is said not to: the optimum comes out all the same."""
+    x, y = torch.tensor([[-1.0], [1], [1.9]], dtype=F), torch.tensor([-1.0, 1, 1], dtype=F)
+    points, _, _ = in_span(x, y)
+    right = solved(points, y)
+    for weight in ([1.0, 1, 1], [1.0, 0, 1]):
+        start = replace(right, weight=torch.tensor(weight, dtype=F) * right.weight.max())
+        found = polished(points, y, start)
+        assert torch.allclose(found.w, right.w, rtol=1e-4)
+        assert torch.allclose(found.weight, right.weight, atol=1e-4)
 
 
 def test_orthogonal_points_have_the_closed_form():

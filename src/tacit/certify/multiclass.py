@@ -53,13 +53,16 @@ NEAREST = 3  # pieces that the attack aims at
 MOST_PAIRED = 40  # subclasses: a diagonal for each pair
 LIFT, LEAST_LIFT = 0.4, 0.005  # what the other opposite subclasses get above the largest eigenvalue
 TINY = 1e-150
+ROUNDING = 1e-15  # of an inner product, next to the two lengths
 
 
 def multiclass_radius(net: MultiClassNet, x: Float[Tensor, "n D"], y: Float[Tensor, " n"]) -> Radii:
     """The interval of each point, float64."""
     if not ((net.labels > 0).any() and (net.labels < 0).any()):
         raise CallError("a multi-class net needs subclasses of both classes")
-    axes = span_axes(net.w.flatten(0, 1))
+    rows = net.w.flatten(0, 1)
+    # of rows of one size: none is dropped for being short next to the others
+    axes = span_axes(rows / rows.abs().amax(1, keepdim=True).clamp_min(TINY))
     low, small = x @ axes, replace(net, w=net.w @ axes)
     upper = attacked(net, x, y, small, low, axes)
     lower = torch.zeros_like(upper)
@@ -76,6 +79,7 @@ def multiclass_radius(net: MultiClassNet, x: Float[Tensor, "n D"], y: Float[Tens
         generator = torch.Generator(x.device).manual_seed(0)
         move = shortest_by_walk(MultiClassTarget(small), at, label, L2, None, generator, [])
         upper[wide] = torch.minimum(upper[wide], seen_to_break(net, x[wide], label, move @ axes.T))
+    lower = lower.nan_to_num(0.0, torch.inf)  # weights past 1e150 overflow: nothing is certified
     return Radii(torch.minimum(lower, upper), upper)
 
 
@@ -120,7 +124,8 @@ def pair_diagonal(
     across = cosine[rest][:, pair]
     inner = E[rest].diag() - cosine[rest][:, rest]
     schur = cosine[pair][:, pair] + across.T @ torch.linalg.solve(inner, across)
-    return E.index_fill(0, pair, float(torch.linalg.eigvalsh(schur)[-1]))
+    # below 1 only where both are silent, and no cost is infinite
+    return E.index_fill(0, pair, float(torch.linalg.eigvalsh(schur)[-1].clamp_min(1)))
 
 
 def sound_diagonal(cosine: Float[Tensor, "k k"], E: Float[Tensor, "c k"]) -> Float[Tensor, "c k"]:
@@ -164,9 +169,13 @@ def pieces_of(w: Float[Tensor, "j h D"]) -> Float[Tensor, "a D"]:
 def depths(
     u: Float[Tensor, "i D"], pieces: Float[Tensor, "a D"], x: Float[Tensor, "n D"], slack: float
 ) -> Float[Tensor, "n i a"]:
-    """How far x is from {<u_i - piece, x> <= slack}, negative inside."""
+    """How far x is from {<u_i - piece, x> <= slack}, less rounding; negative inside."""
     gap = (x @ u.T).unsqueeze(2) - (x @ pieces.T).unsqueeze(1) - slack
-    return gap / torch.cdist(u, pieces).clamp_min(TINY)
+    sizes = u.norm(dim=1).unsqueeze(1) + pieces.norm(dim=1)
+    gap = gap - ROUNDING * x.norm(dim=1)[:, None, None] * sizes
+    # by differences: products lose the digits of near-equal rows
+    apart = torch.cdist(u, pieces, compute_mode="donot_use_mm_for_euclid_dist")
+    return gap / apart.clamp_min(TINY)
 
 
 def attacked(
@@ -235,7 +244,8 @@ def hints(
 ) -> list[Float[Tensor, "n D"]]:
     """Ways from the own subclass with the largest logit to all opposite ones, to each other one, and to pieces.
 
-    Along u_j - u_i the two logits meet at (z_i - z_j) / ||u_j - u_i||^2.
+    Along u_j - u_i the two logits meet at (z_i - z_j) / ||u_j - u_i||^2; logit j is past all K own ones together
+    ln K further on.
     """
     u = net.w.mean(1)
     z = x @ u.T
@@ -256,6 +266,6 @@ def hints(
     ways = []
     for aim, start in aims:
         way = aim - start
-        length = -(x * way).sum(1, keepdim=True).clamp_max(0)
+        length = math.log(len(u)) - (x * way).sum(1, keepdim=True).clamp_max(0)
         ways.append(REACH * way * length / (way * way).sum(1, keepdim=True).clamp_min(TINY))
     return ways

@@ -23,7 +23,8 @@ from tacit.data import span_axes
 from tacit.errors import CallError
 from tacit.nets import BayesRule, MultiClassNet
 
-REACH = 2.0  # the attack goes up to twice as far as the bound
+REACH = 2.0  # the attack goes up to twice as far as the bound, and as the opposite centre
+ROUNDING = 1e-12  # relative
 
 
 def bayes_radius(rule: BayesRule, x: Float[Tensor, "n D"], y: Float[Tensor, " n"]) -> Radii:
@@ -39,7 +40,8 @@ def bayes_radius(rule: BayesRule, x: Float[Tensor, "n D"], y: Float[Tensor, " n"
         slack = var * math.log(max(int(opp.sum()), 1))
         gap = g[mine][:, own].unsqueeze(2) - g[mine][:, opp].unsqueeze(1) - slack
         apart = torch.cdist(mu[own], mu[opp])
-        depth = (gap / apart).clamp_min(0)
+        # 0/0: one centre in both classes, with one height
+        depth = (gap / apart).nan_to_num(0.0, torch.inf).clamp_min(0)
         cell = depth.amax(1)
         nearest = cell.argmin(1)
         lower[mine] = cell.amin(1)
@@ -51,8 +53,7 @@ def bayes_radius(rule: BayesRule, x: Float[Tensor, "n D"], y: Float[Tensor, " n"
         way = mu[opp][nearest] - mu[own][i]
         way = way / way.norm(dim=1, keepdim=True) * lower[mine].unsqueeze(1)
         upper[mine] = attack(rule, x[mine], y[mine], way, mu[opp][nearest])
-    broken = y * rule(x) <= 0
-    return Radii(torch.where(broken, 0.0, lower), torch.where(broken, 0.0, upper))
+    return interval(rule, x, y, lower, upper)
 
 
 def prop48_radius(net: MultiClassNet, x: Float[Tensor, "n D"], y: Float[Tensor, " n"]) -> Radii:
@@ -98,8 +99,21 @@ def prop48_radius(net: MultiClassNet, x: Float[Tensor, "n D"], y: Float[Tensor, 
         lower[mine] = move.norm(dim=1)
         way = move @ torch.cat([unit[own], unit[opp]])
         upper[mine] = attack(net, x[mine], y[mine], way, mu[opp][j.squeeze(1)])
-    broken = y * net(x) <= 0
-    return Radii(torch.where(broken, 0.0, lower), torch.where(broken, 0.0, upper))
+    return interval(net, x, y, lower, upper)
+
+
+def interval(
+    classifier: BayesRule | MultiClassNet,
+    x: Float[Tensor, "n D"],
+    y: Float[Tensor, " n"],
+    lower: Float[Tensor, " n"],
+    upper: Float[Tensor, " n"],
+) -> Radii:
+    """0 where broken; where rounding put the bound a hair above the attack (near the boundary), the attack."""
+    broken = y * classifier(x) <= 0
+    lower, upper = (torch.where(broken, 0.0, end) for end in (lower, upper))
+    hair = ROUNDING * (x.norm(dim=1) + upper)
+    return Radii(torch.where(lower - upper <= hair, torch.minimum(lower, upper), lower), upper)
 
 
 def attack(
@@ -109,10 +123,9 @@ def attack(
     way: Float[Tensor, "n D"],
     target: Float[Tensor, "n D"],
 ) -> Float[Tensor, " n"]:
-    """The shorter crossing of two rays: past the nearest point of B, and to the opposite centre."""
-    return torch.minimum(
-        first_crossing(classifier, x, y, way, REACH), first_crossing(classifier, x, y, target - x)
-    )
+    """The shorter crossing of two rays: past the nearest point of B, and past the opposite centre."""
+    ways = (way, target - x)
+    return torch.minimum(*(first_crossing(classifier, x, y, one, REACH) for one in ways))
 
 
 def water_fill(
@@ -137,5 +150,5 @@ def prop48_centres(net: MultiClassNet) -> tuple[Float[Tensor, "k D"], float] | N
         mu[mine] = w[mine] - w[mine].sum(0) / (int(mine.sum()) + 1)
     gram = mu @ mu.T
     rho2 = gram.diagonal().mean()
-    off = (gram - rho2 * torch.eye(len(gram), dtype=gram.dtype)).abs().max()
-    return (mu, float(rho2.sqrt())) if off <= 1e-9 * rho2 and rho2 > 0 else None
+    off = (gram - rho2 * torch.eye(len(gram)).to(gram)).abs().max()
+    return (mu, float(rho2.sqrt())) if off <= 1e-12 * rho2 and rho2 > 0 else None

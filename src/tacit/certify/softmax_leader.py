@@ -93,7 +93,7 @@ def least_over_leaders(sums: Sums) -> Float[Tensor, " n"]:
     height = (v - z.unsqueeze(2)).unsqueeze(3)
     a, b = height[:, :, :-1], height[:, :, 1:]
     cells = torch.minimum(D * a**2 + rest[:, :, :-1], D * (a**2 + 2 * a * (b - a)) + rest[:, :, 1:])
-    cells = torch.cat([rest[:, :, :1], cells], 2)  # the first cell is v = base_j
+    cells = torch.cat([cells[:, :, :1], cells], 2)  # the first cell is v = base_j
     if sums.one_cost or z.shape[1] == 1:
         bound = cells.amax(3)
     else:
@@ -123,18 +123,24 @@ def level_with_leader(
         cost[high - z <= 1] = NEVER  # phi holds it already
         back = (torch.maximum(z, floor) + log_p.unsqueeze(1)).exp() + held[:, :, term]
         tie = cost.unsqueeze(3) + back.unsqueeze(2) - value
+        tie = tie.nan_to_num(-torch.inf, torch.inf, -torch.inf)  # inf - inf: p e^v is out of reach
         least, gains = torch.minimum(least, tie), gains + tie.clamp_max(0)
     return least, gains
 
 
 def log_prices(sums: Sums) -> Float[Tensor, "n p"]:
-    """From price 0 to where all own terms are off, in even falls of the term that costs most to switch off."""
+    """From price 0 to where all own terms are off, by falls of the term that costs most to switch off.
+
+    Where own terms are so small that this is soon reached: to where an opposite term has risen by 1. The falls
+    are squares of even steps: points near the boundary need small ones.
+    """
     height, cost = sums.own.clamp_min(0), sums.own_cost.amax(0)
     at = (cost * height**2).argmax(1, keepdim=True)
     z, D = height.gather(1, at), cost[at]
     # term i is off from the price 2 D_i z_i on
-    last = lambert(((cost * height).amax(1, keepdim=True) / D).log() + z)
-    q = last * torch.linspace(0, 1, PRICES, dtype=z.dtype, device=z.device)
+    most = (cost * height).amax(1, keepdim=True).clamp_min(float(sums.opp_cost.amin()) / math.e)
+    last = lambert((most / D).log() + z)
+    q = last * torch.linspace(0, 1, PRICES, dtype=z.dtype, device=z.device) ** 2
     return (2 * D * q).log() + q - z
 
 
@@ -155,7 +161,9 @@ def duals(
     itself = torch.eye(z.shape[2], dtype=torch.bool, device=z.device).unsqueeze(2)
     held = (still - opp).nan_to_num(0.0, 0.0)
     others = without_each(opp.squeeze(1)) if sums.one_cost else opp.masked_fill(itself, 0.0).sum(2)
-    return own * (1 - ROUNDING) + others * (1 + ROUNDING), held
+    size = torch.cat([sums.own, sums.opp, sums.floor], 1).abs().amax(1)[:, None, None]
+    hair = ROUNDING * (1 + size / 100)  # exponents are rounded too
+    return own * (1 - hair) + others * (1 + hair), held
 
 
 def without_each(terms: Float[Tensor, "n j *p"]) -> Float[Tensor, "n j *p"]:

@@ -65,8 +65,8 @@ class ClusterMixture:
         return int((self.labels > 0).sum())
 
     def sample(self, n: int, generator: torch.Generator, *, equal_counts: bool = False) -> Samples:
-        """n points. With `equal_counts`, cluster k gets its share of n (rounded, the rest to the first
-        clusters) in place of a random count."""
+        """n points. With `equal_counts`, cluster k gets its share of n (rounded to a neighbouring whole number)
+        in place of a random count."""
         device = generator.device
         z = (
             apportion(n, self.weights).to(device)

@@ -130,8 +130,10 @@ def check_subclasses(
 ) -> None:
     """Labels 0 to k-1 of the net's subclasses, and the loss that is meant."""
     k = net.w.shape[-3]
-    if z.is_floating_point() or int(z.min()) < 0 or int(z.max()) >= k:
-        raise CallError(f"a multi-class net is trained on subclasses: whole numbers 0 to {k - 1}")
+    if z.dtype not in (torch.int32, torch.int64) or int(z.min()) < 0 or int(z.max()) >= k:
+        raise CallError(
+            f"a multi-class net is trained on subclasses: whole numbers 0 to {k - 1}, int64"
+        )
     if objective.loss != "logistic" or objective.smoothing:
         raise CallError(
             "a multi-class net has one loss, softmax cross-entropy: say loss='logistic', without label_smoothing"

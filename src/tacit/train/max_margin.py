@@ -137,8 +137,9 @@ def solved(x: Float[Tensor, "n r"], y: Float[Tensor, " n"]) -> Point:
     solution = cone_program(q, sparse.bmat(rows, format="csc"), b, 3 * n, [r + 1, r + 1])
     if solution is None:
         raise CallError(
-            "no net with one neuron of each sign has positive margins on these points: more neurons are needed "
-            "(train a wider net, or see `global_max_margin`)"
+            "no net with one neuron of each sign was found to have positive margins on these points: more "
+            "neurons are needed (train a wider net, or see `global_max_margin`), or the points lie too far from "
+            "0 next to their spread for the solver (move them towards it)"
         )
     return Point(solution.x[: 2 * r].reshape(2, r), solution.z[:n], solution.z[2 * n : 3 * n])
 

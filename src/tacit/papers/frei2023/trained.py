@@ -135,7 +135,7 @@ def flip_etas(
 
     On the ray N is piecewise linear: neuron j has the input z_j + eta s_j, s_j = -y <w_j, u>, and turns on or
     off at -z_j/s_j; there the slope of y N grows by y v_j |s_j|. The first zero lies in the first piece that
-    ends at or below 0.
+    ends at or below 0. Where all are off N is 0, whatever rounding has left.
     """
     inputs = x @ net.w.T if net.b is None else x @ net.w.T + net.b
     speed = -y.unsqueeze(1) * along
@@ -152,6 +152,10 @@ def flip_etas(
     length = torch.where(turns, begin.diff(dim=1), 0.0)
     value = (weight * inputs.clamp_min(0)).sum(1, keepdim=True)
     value = torch.cat([value, value + (slope[:, :-1] * length).cumsum(1)], 1)
+    heard = net.v != 0
+    switched = torch.where(turns, (speed.sign() * heard).gather(1, order), 0.0)
+    awake = (on & heard).sum(1, keepdim=True)
+    value[torch.cat([awake, awake + switched.cumsum(1)], 1) == 0] = 0.0
     end = torch.cat([turn, torch.full_like(first, torch.inf)], 1)
     zero = torch.where((slope < 0) & begin.isfinite(), begin - value / slope, torch.inf)
     zero = torch.where(zero <= end, zero, torch.inf)
