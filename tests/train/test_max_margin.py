@@ -222,9 +222,10 @@ def test_the_dual_proves_that_no_net_of_any_width_does_better(seed):
     x, y = gaussian(6, 2, seed)
     found = global_max_margin(x, y)
     assert bool((found.multipliers >= -1e-9).all())
-    assert float(found.multipliers.sum()) == pytest.approx(found.value, rel=1e-7)
+    assert float(found.multipliers.sum()) == pytest.approx(found.lower, rel=1e-9)
     assert found.lower <= found.value * (1 + 1e-9)
-    assert found.value == pytest.approx(found.lower, rel=1e-7)
+    # up to 64 neurons of 1e-7 of the value are dropped, which costs their margins at points of length about 3
+    assert found.value == pytest.approx(found.lower, rel=2e-5)
     assert float((y * found.net(x)).min()) == pytest.approx(1, abs=1e-9)
     assert found.margin == pytest.approx(float(normalised_margin(found.net, x, y)), rel=1e-6)
     rows = torch.cat([x, torch.ones(6, 1, dtype=F)], 1)

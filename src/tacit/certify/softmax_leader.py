@@ -93,7 +93,7 @@ def least_over_leaders(sums: Sums) -> Float[Tensor, " n"]:
     height = (v - z.unsqueeze(2)).unsqueeze(3)
     a, b = height[:, :, :-1], height[:, :, 1:]
     cells = torch.minimum(D * a**2 + rest[:, :, :-1], D * (a**2 + 2 * a * (b - a)) + rest[:, :, 1:])
-    cells = torch.cat([cells[:, :, :1], cells], 2)  # the first cell is v = base_j
+    cells = torch.cat([rest[:, :, :1], cells], 2)  # the first cell is v = base_j
     if sums.one_cost or z.shape[1] == 1:
         bound = cells.amax(3)
     else:
