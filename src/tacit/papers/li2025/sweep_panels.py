@@ -1,5 +1,4 @@
-"""Panels of sweeps: one column for each of d, k, n and time, medians over seeds with their range, theory "
-"dashed."""
+"""Panels of sweeps: a column for each of d, k, n and time, means over seeds with their range, theory dashed."""
 
 from __future__ import annotations
 
