@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,9 @@ import pytest
 from contract import check_document, check_folder
 from tacit.cli import status
 from tacit.lab.claim import SMOKE_REASON
+from tacit.lab.progress import Silent
 from tacit.lab.registry import catalogue
+from tacit.lab.runner import run_exhibit
 from tacit.lab.store import read_dataset
 
 
@@ -32,13 +35,29 @@ def test_exhibit(id: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert again == first
     assert (folder / "provenance.json").read_bytes() == before, "a complete run was run again"
 
-    second = _run(id, tmp_path / "second", capsys)
-    assert second["claims"] == first["claims"]
+    second = _repeated(id, tmp_path / "second")
+    assert second == first["claims"]
     data, twin = (read_dataset(tmp_path / out / id / "result.nc") for out in ("first", "second"))
     assert set(data.variables) == set(twin.variables)
     for name, variable in data.variables.items():
         assert variable.dims == twin[name].dims
         assert variable.values.tobytes() == twin[name].values.tobytes(), f"{name} is not repeatable"
+
+
+def _repeated(id: str, out: Path) -> list:
+    """The claims of a second run, without figure and report, which are made from the same stored data."""
+    exhibit = catalogue().find(id)
+    run_exhibit(
+        exhibit, exhibit.scales["smoke"], scale="smoke", seed=0, device="auto", out=out, fresh=False,
+        progress=Silent(), publish=_empty_pages,
+    )  # fmt: skip
+    return json.loads((out / id / "claims.json").read_text())
+
+
+def _empty_pages(folder: Path, _sheet: object) -> None:
+    """Drawing takes longer than most smoke runs."""
+    for name in ("figure.svg", "figure.png", "report.html"):
+        (folder / name).touch()
 
 
 def _run(id: str, out: Path, capsys: pytest.CaptureFixture[str]) -> dict:

@@ -102,6 +102,7 @@ def test_repeats_in_one_flow_end_where_each_would_alone():
         assert torch.allclose(net(x[i]), other(x[i]), rtol=0.02)
 
 
+@pytest.mark.slow
 def test_the_run_has_sound_intervals_claims_and_a_figure(bench):  # noqa: F811
     config = EXHIBITS[0].scales["smoke"]
     outcome = beyond.run(config, bench)

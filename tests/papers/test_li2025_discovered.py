@@ -68,6 +68,7 @@ def test_the_rand_index_of_random_subclasses_is_the_stated_one():
     )
 
 
+@pytest.mark.slow
 def test_a_run_finds_subclasses_where_it_can_and_draws(bench):  # noqa: F811
     outcome = discovered.run(TINY, bench)
     data = outcome.data
