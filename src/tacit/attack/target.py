@@ -18,7 +18,7 @@ from torch import Tensor
 from tacit.attack.losses import Labels, Loss, Scores
 from tacit.attack.norms import positive
 from tacit.errors import CallError, TacitError
-from tacit.nets import TwoLayerNet
+from tacit.nets import PolyReLUNet, TwoLayerNet
 
 Rows = Float[Tensor, "n D"]
 
@@ -166,12 +166,62 @@ class TwoLayerTarget:
         return f, pullback
 
 
+@dataclass(frozen=True)
+class PolyReLUTarget:
+    """A multi-class PolyReLU net without ensemble dimensions.
+
+    With u = c/||c|| and r_j = relu(<w_j, u>)/||w_j||, d hidden_j/dx is p r_j^(p-1) w_j - (p-1) ||w_j|| r_j^p u as
+    released, and (I - uu') p r_j^(p-1) w_j / ||c|| as written. Raw it is p r_j^(p-1) w_j with u = c.
+    """
+
+    net: PolyReLUNet
+
+    def scores(self, x: Rows) -> Scores:
+        """The logits."""
+        return self.with_pullback(x)[0]
+
+    def with_pullback(self, x: Rows) -> tuple[Scores, Callable[[Scores], Rows]]:
+        """The logits, and their gradients summed with weights."""
+        net = self.net
+        u, scale = net.prepared(x)
+        z = (u @ net.w.T).clamp_min_(0)
+        if net.p == 1:
+            slope, powered, outer = (z > 0).to(z.dtype), z, net.v
+        else:
+            norm = net.w.norm(dim=1)
+            r = z.mul_(torch.where(norm > 0, 1 / norm, 0.0))
+            slope = r ** (net.p - 1)
+            powered, outer = r * slope, net.v * norm
+        plain = powered @ outer.T
+        logits = plain if scale is None else plain * scale
+
+        def pullback(cotangent: Scores) -> Rows:
+            gradient = ((cotangent @ (net.p * net.v)).mul_(slope)) @ net.w
+            if scale is not None:
+                along = (cotangent * plain).sum(1, keepdim=True)
+                gradient.addcmul_(along, u, value=1 - net.p)
+            elif net.unit:
+                gradient.addcmul_((gradient * u).sum(1, keepdim=True), u, value=-1)
+                gradient.div_(
+                    positive(
+                        (x if net.centre is None else x - net.centre).norm(dim=1, keepdim=True)
+                    )
+                )
+            return gradient
+
+        return logits if net.b is None else logits + net.b, pullback
+
+
 def target_of(model: Any, shape: tuple[int, ...]) -> Target:
     """The target of a net of `nets/` or of any torch callable on inputs of that shape."""
     if isinstance(model, TwoLayerNet):
         if model.w.dim() != 2:
             raise CallError("an ensemble is attacked member by member: pass one net at a time")
         return TwoLayerTarget(model)
+    if isinstance(model, PolyReLUNet):
+        if model.w.dim() != 2:
+            raise CallError("an ensemble is attacked member by member: pass one net at a time")
+        return PolyReLUTarget(model)
     if isinstance(model, torch.nn.Module) and model.training:
         raise CallError(
             "the model is in train mode, where dropout and batch statistics change its output: call model.eval()"

@@ -30,5 +30,10 @@ def stable_rank(matrix: Float[Tensor, "*e n d"]) -> Float[Tensor, "*e"]:
     for part in matrix.split(BLOCK, -1):
         part = part.to(torch.float64) / scale
         gram = gram + part @ part.mT
-    squares = torch.linalg.eigvalsh(gram)
-    return gram.diagonal(dim1=-2, dim2=-1).sum(-1) / squares[..., -1]
+    return stable_rank_of_gram(gram)
+
+
+def stable_rank_of_gram(gram: Float[Tensor, "*e d d"]) -> Float[Tensor, "*e"]:
+    """The same from A'A: its trace over its largest eigenvalue, in float64."""
+    gram = gram.to(torch.float64)
+    return gram.diagonal(dim1=-2, dim2=-1).sum(-1) / torch.linalg.eigvalsh(gram)[..., -1]

@@ -9,6 +9,7 @@ from tacit.nets.closed_forms import (
     prop48_net,
 )
 from tacit.nets.multiclass import MultiClassNet
+from tacit.nets.poly_relu import PolyReLUNet, poly_relu_start
 from tacit.nets.rules import BayesRule, Linear, NearestNeighbour
 from tacit.nets.saved import load_net
 from tacit.nets.two_layer import TwoLayerNet
@@ -18,6 +19,7 @@ __all__ = [
     "Linear",
     "MultiClassNet",
     "NearestNeighbour",
+    "PolyReLUNet",
     "TwoLayerNet",
     "average_net",
     "centre_net",
@@ -25,5 +27,6 @@ __all__ = [
     "frei_net",
     "linear_rule",
     "load_net",
+    "poly_relu_start",
     "prop48_net",
 ]

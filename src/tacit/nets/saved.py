@@ -10,13 +10,15 @@ from torch import Tensor
 
 from tacit.errors import CallError, RunError
 from tacit.nets.multiclass import MultiClassNet
+from tacit.nets.poly_relu import PolyReLUNet
 from tacit.nets.two_layer import TwoLayerNet
 
 PICKLE_SUFFIXES = (".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".bin", ".joblib")
-NEEDED = {"two_layer": ("w", "v"), "multi_class": ("w", "labels")}
+NEEDED = {"two_layer": ("w", "v"), "multi_class": ("w", "labels"), "poly_relu": ("w", "v")}
+SavedNet = TwoLayerNet | MultiClassNet | PolyReLUNet
 
 
-def load_net(path: str | Path) -> TwoLayerNet | MultiClassNet:
+def load_net(path: str | Path) -> SavedNet:
     """The net that a `nets/*.safetensors` file holds, rebuilt from its tensors and metadata."""
     path = Path(path)
     refuse_pickle(path)
@@ -29,9 +31,7 @@ def load_net(path: str | Path) -> TwoLayerNet | MultiClassNet:
     return rebuilt(path, tensors, meta)
 
 
-def rebuilt(
-    path: Path, tensors: dict[str, Tensor], meta: dict[str, str]
-) -> TwoLayerNet | MultiClassNet:
+def rebuilt(path: Path, tensors: dict[str, Tensor], meta: dict[str, str]) -> SavedNet:
     """The net of that kind, with its tensors."""
     kind = meta.get("kind")
     if kind is None:
@@ -42,7 +42,7 @@ def rebuilt(
         )
     if kind not in NEEDED:
         raise RunError(
-            f"{path} holds a net of kind {kind!r}; tacit knows {' and '.join(map(repr, NEEDED))} "
+            f"{path} holds a net of kind {kind!r}; tacit knows {', '.join(map(repr, NEEDED))} "
             "(metadata `kind` of the file)"
         )
     missing = [name for name in NEEDED[kind] if name not in tensors]
@@ -57,6 +57,10 @@ def rebuilt(
         raise RunError(f"{path}: metadata p={meta['p']!r} is not a number") from None
     if not 1 <= p < math.inf:
         raise RunError(f"{path}: metadata p={meta['p']!r} is not a finite number from 1 on")
+    if kind == "poly_relu":
+        seen, unit = (meta.get(name) == "true" for name in ("normalize_input", "unit"))
+        w, v, b, centre = tensors["w"], tensors["v"], tensors.get("b"), tensors.get("centre")
+        return PolyReLUNet(w, v, b, p, centre, normalize_input=seen, unit=unit)
     fixed = meta.get("fixed_v") == "true"
     return TwoLayerNet(tensors["w"], tensors["v"], tensors.get("b"), p, fixed_v=fixed)
 
@@ -64,13 +68,13 @@ def rebuilt(
 def check_tensors(path: Path, kind: str, tensors: dict[str, Tensor]) -> None:
     """Shapes, types and labels; the message names the tensor that does not fit."""
     w = tensors["w"]
-    least = 2 if kind == "two_layer" else 3
+    least = 3 if kind == "multi_class" else 2
     if w.dim() < least or w.numel() == 0 or not w.is_floating_point():
         raise RunError(
             f"{path}: tensor 'w' is {w.dtype} of shape {tuple(w.shape)}; a {kind} net needs floating-point "
             f"numbers, {'(h, D)' if least == 2 else '(k, h, D)'}, h and D at least 1"
         )
-    wanted = {"labels": w.shape[-3:-2]} if least == 3 else {"v": w.shape[:-1], "b": w.shape[:-1]}
+    wanted = wanted_shapes(kind, tensors)
     for name, shape in wanted.items():
         given = tensors.get(name)
         if given is None:
@@ -86,6 +90,17 @@ def check_tensors(path: Path, kind: str, tensors: dict[str, Tensor]) -> None:
             f"{path}: tensor 'labels' holds {sorted(set(tensors['labels'].tolist()))[:6]}; the labels of "
             "subclasses are -1 and +1, both of them there"
         )
+
+
+def wanted_shapes(kind: str, tensors: dict[str, Tensor]) -> dict[str, tuple[int, ...]]:
+    """The shapes that go with w."""
+    w = tensors["w"]
+    if kind == "multi_class":
+        return {"labels": w.shape[-3:-2]}
+    if kind == "two_layer":
+        return {"v": w.shape[:-1], "b": w.shape[:-1]}
+    outputs = (*w.shape[:-2], tensors["v"].shape[-2] if tensors["v"].dim() > 1 else 1)
+    return {"v": (*outputs, w.shape[-2]), "b": outputs, "centre": w.shape[-1:]}
 
 
 def refuse_pickle(path: Path) -> None:

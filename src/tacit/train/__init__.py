@@ -4,6 +4,7 @@ from tacit.train.checks import FlowWarning
 from tacit.train.descent import Descended, Moment, descend
 from tacit.train.flow import Exactness, Flowed, gradient_flow
 from tacit.train.history import History
+from tacit.train.logits import LogitTraining, train_logits
 from tacit.train.max_margin import MaxMargin, two_neuron_max_margin
 from tacit.train.max_margin_global import GlobalMaxMargin, global_max_margin
 from tacit.train.perturbed import attacked, noisy
@@ -16,6 +17,7 @@ __all__ = [
     "Flowed",
     "GlobalMaxMargin",
     "History",
+    "LogitTraining",
     "MaxMargin",
     "Moment",
     "Until",
@@ -24,5 +26,6 @@ __all__ = [
     "global_max_margin",
     "gradient_flow",
     "noisy",
+    "train_logits",
     "two_neuron_max_margin",
 ]

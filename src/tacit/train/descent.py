@@ -22,14 +22,14 @@ from torch import Tensor, nn
 
 from tacit.errors import CallError, RunError
 from tacit.nets import MultiClassNet, TwoLayerNet
-from tacit.train.descent_checks import Optimizer, check_length, check_settings, trainee_of
+from tacit.train.descent_checks import check_length, check_settings, trainee_of
 from tacit.train.losses import LossName
 from tacit.train.trainees import Objective, Trainee
+from tacit.train.updates import Optimizer, updater
 
 Net = TypeVar("Net", bound=TwoLayerNet | MultiClassNet | nn.Module)
 Perturb = Callable[[Any, Tensor, Tensor], Tensor]
 
-BETAS, EPSILON = (0.9, 0.999), 1e-8  # Adam's own (Kingma & Ba 2015, Algorithm 1)
 ROWS = 2048  # of the data at once where all of it is measured
 LOOK = 50  # steps between two looks at the losses: a look makes a GPU wait
 
@@ -112,27 +112,6 @@ def descend(
     if count in record:
         history.append(moment(trainee, count, x, y))
     return Descended(trainee.net(), tuple(history))
-
-
-def updater(optimizer: Optimizer, step: float) -> Callable[[str, Tensor, Tensor, int], None]:
-    """How a parameter moves in place, given its name, its gradient and the step k = 1, 2, ..."""
-    means: dict[str, tuple[Tensor, Tensor]] = {}
-
-    def sgd(_name: str, parameter: Tensor, gradient: Tensor, _k: int) -> None:
-        """Against the gradient."""
-        parameter.sub_(gradient, alpha=step)
-
-    def adam(name: str, parameter: Tensor, gradient: Tensor, k: int) -> None:
-        """Kingma & Ba 2015, Algorithm 1."""
-        first, second = means.setdefault(
-            name, (torch.zeros_like(parameter), torch.zeros_like(parameter))
-        )
-        first.lerp_(gradient, 1 - BETAS[0])
-        second.mul_(BETAS[1]).addcmul_(gradient, gradient, value=1 - BETAS[1])
-        size = (second / (1 - BETAS[1] ** k)).sqrt_().add_(EPSILON)
-        parameter.addcdiv_(first, size, value=-step / (1 - BETAS[0] ** k))
-
-    return sgd if optimizer == "sgd" else adam
 
 
 def batches(

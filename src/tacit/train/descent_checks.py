@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, get_args
+from typing import get_args
 
 import torch
 from jaxtyping import Float
@@ -19,8 +19,7 @@ from tacit.train.trainees import (
     Trainee,
     TwoLayerTrainee,
 )
-
-Optimizer = Literal["sgd", "adam"]
+from tacit.train.updates import Optimizer
 
 
 def trainee_of(

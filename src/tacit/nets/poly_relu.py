@@ -1,0 +1,122 @@
+r"""The shallow PolyReLU net with one output a class (min2024, Sections 2 and 5.2), as plain tensors.
+
+    c = x - centre,    hidden_j = relu(<w_j, c>)^p / ||w_j||^(p-1),    logits = v hidden + b
+
+Three readings of c, which for unit vectors c are one:
+
+    as released   normalize_input=True    hidden_j is also divided by ||c||^(p-1): 1-homogeneous in c for every p
+    as written    unit=True               c is scaled to length 1 first (Section 5.2.1: "normalize the residue")
+    raw           both False              c as it is: p-homogeneous in c
+
+With u = c/||c|| and r_j = relu(<w_j, u>)/||w_j|| = relu(cos(w_j, c)), hidden_j = ||c||^a ||w_j|| r_j^p with
+a = 1, 0 and p.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from tacit.errors import CallError
+
+
+@dataclass(frozen=True)
+class PolyReLUNet:
+    """w (..., h, D), v (..., C, h), b (..., C) or None, p >= 1, centre (D,) or None.
+
+    Any leading dimensions are members of an ensemble that share p and the centre.
+    """
+
+    w: Float[Tensor, "*e h D"]
+    v: Float[Tensor, "*e C h"]
+    b: Float[Tensor, "*e C"] | None = None
+    p: float = 1.0
+    centre: Float[Tensor, " D"] | None = None
+    normalize_input: bool = True
+    unit: bool = False
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.p < math.inf:
+            raise CallError(f"p={self.p}: PolyReLU needs a finite p >= 1 (p = 1 is ReLU)")
+
+    def __call__(self, x: Float[Tensor, "*x n D"]) -> Float[Tensor, "*e n C"]:
+        """The logits; x without ensemble dimensions is shown to every member."""
+        logits = self.hidden(x) @ self.v.mT
+        return logits if self.b is None else logits + self.b.unsqueeze(-2)
+
+    def hidden(self, x: Float[Tensor, "*x n D"]) -> Float[Tensor, "*e n h"]:
+        """What each neuron passes on."""
+        points, size = self.prepared(x)
+        along = (points @ self.w.mT).clamp_min_(0)
+        if self.p > 1:
+            norm = self.w.norm(dim=-1).unsqueeze(-2)
+            # ||w|| (z/||w||)^p: powers of small weights would underflow; w = 0 passes nothing on
+            along = norm * (along / torch.where(norm > 0, norm, 1.0)) ** self.p
+        return along if size is None else along * size
+
+    def prepared(
+        self, x: Float[Tensor, "*x n D"]
+    ) -> tuple[Float[Tensor, "*x n D"], Float[Tensor, "*x n 1"] | None]:
+        """What the neurons see, and by how much their answers are scaled (None: not at all).
+
+        (u, ||c||) as released, (u, None) as written, (c, None) raw. The centre itself is seen as 0.
+        """
+        points = x if self.centre is None else x - self.centre
+        if not (self.normalize_input or self.unit):
+            return points, None
+        u, size = unit_rows(points)
+        return u, None if self.unit else size
+
+    def state(self) -> tuple[dict[str, Tensor], dict[str, str]]:
+        """Tensors and metadata, as `nets/*.safetensors` of a run folder hold them."""
+        held = {"w": self.w, "v": self.v, "b": self.b, "centre": self.centre}
+        tensors = {name: t.contiguous() for name, t in held.items() if t is not None}
+        meta = {"kind": "poly_relu", "p": repr(float(self.p))}
+        for name in ("normalize_input", "unit"):
+            meta[name] = str(getattr(self, name)).lower()
+        return tensors, meta
+
+
+def unit_rows(
+    c: Float[Tensor, "*x n D"],
+) -> tuple[Float[Tensor, "*x n D"], Float[Tensor, "*x n 1"]]:
+    """Rows of length 1 and their lengths; a row of zeros stays."""
+    size = c.norm(dim=-1, keepdim=True)
+    return c / torch.where(size > 0, size, 1.0), size
+
+
+def poly_relu_start(
+    D: int,
+    width: int,
+    classes: int,
+    p: float,
+    generators: list[torch.Generator],
+    *,
+    bound: float | None = None,
+    bias: bool = True,
+    centre: Float[Tensor, " D"] | None = None,
+    normalize_input: bool = True,
+    unit: bool = False,
+    dtype: torch.dtype = torch.float32,
+) -> PolyReLUNet:
+    """An ensemble before training, a member for each generator: (members, width, D).
+
+    w uniform in +-`bound`, by default sqrt(6/D) (He et al. 2015); the released code has sqrt(6/width). v and b
+    uniform in +-1/sqrt(width), as torch's linear layers are.
+    """
+    edge, out = math.sqrt(6 / D) if bound is None else bound, 1 / math.sqrt(width)
+
+    def drawn(shape: tuple[int, ...], end: float) -> Tensor:
+        """One tensor for each member, from its own stream."""
+        parts = [
+            torch.empty(shape, dtype=dtype).uniform_(-end, end, generator=g) for g in generators
+        ]
+        return torch.stack(parts)
+
+    w, v = drawn((width, D), edge), drawn((classes, width), out)
+    b = drawn((classes,), out) if bias else None
+    return PolyReLUNet(w, v, b, p, centre, normalize_input, unit)

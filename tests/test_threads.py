@@ -1,0 +1,48 @@
+"""Work side by side: in order, on other threads, never waiting for itself."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+import torch
+
+from tacit.threads import cores, side_by_side
+
+
+def test_answers_come_in_order_from_several_threads() -> None:
+    gate = threading.Barrier(2, timeout=20)
+
+    def work(i: int) -> tuple[int, str]:
+        gate.wait()  # two at a time, or it would never open
+        return i * i, threading.current_thread().name
+
+    found = side_by_side(work, range(4), workers=2)
+    assert [square for square, _ in found] == [0, 1, 4, 9]
+    assert len({name for _, name in found}) == 2
+    assert threading.current_thread().name not in {name for _, name in found}
+
+
+def test_one_worker_is_this_thread() -> None:
+    assert set(side_by_side(lambda _: threading.get_ident(), range(3), 1)) == {
+        threading.get_ident()
+    }
+
+
+def test_work_inside_work_does_not_wait_for_itself() -> None:
+    def outer(i: int) -> list[int]:
+        return side_by_side(lambda j: 10 * i + j, range(2), 2)
+
+    assert side_by_side(outer, range(3), 2) == [[0, 1], [10, 11], [20, 21]]
+
+
+def test_an_error_reaches_the_caller() -> None:
+    with pytest.raises(ZeroDivisionError):
+        side_by_side(lambda i: 1 // i, (1, 0), 2)
+
+
+def test_a_worker_uses_one_thread_and_the_callers_number_stays() -> None:
+    before = torch.get_num_threads()
+    assert side_by_side(lambda _: torch.get_num_threads(), range(4), 2) == [1] * 4
+    assert torch.get_num_threads() == before
+    assert cores() >= 1

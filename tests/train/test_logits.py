@@ -1,0 +1,196 @@
+"""Training of PolyReLU ensembles against autograd and torch's own optimisers."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from tacit.errors import CallError, RunError
+from tacit.nets import PolyReLUNet, poly_relu_start
+from tacit.train import LogitTraining, train_logits
+
+READINGS = {"released": (True, False), "written": (False, True), "raw": (False, False)}
+
+
+def start(
+    p: float, reading: str = "released", seeds: tuple[int, ...] = (0,), bias: bool = True
+) -> PolyReLUNet:
+    normalize, unit = READINGS[reading]
+    generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+    return poly_relu_start(
+        6, 8, 3, p, generators, centre=torch.full((6,), 0.3, dtype=torch.float64), bias=bias,
+        normalize_input=normalize, unit=unit, dtype=torch.float64,
+    )  # fmt: skip
+
+
+def points(n: int = 40, seed: int = 9) -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randn(n, 6, generator=generator, dtype=torch.float64)
+    return x, torch.randint(0, 3, (n,), generator=generator)
+
+
+def by_autograd(
+    net: PolyReLUNet, x: Tensor, y: Tensor, *, steps: int, optimizer: str, loss: str,
+    weights: Tensor | None = None, decay: float = 0.0,
+) -> PolyReLUNet:  # fmt: skip
+    """The same steps by torch, on all points each time."""
+    parameters = {
+        name: torch.nn.Parameter(t.clone())
+        for name in ("w", "v", "b")
+        if (t := getattr(net, name)) is not None
+    }
+    kind = torch.optim.Adam if optimizer == "adam" else torch.optim.SGD
+    updates = kind(parameters.values(), lr=0.01, weight_decay=decay)
+    share = torch.ones(len(x), dtype=x.dtype) if weights is None else weights / weights.mean()
+    for _ in range(steps):
+        logits = replace(net, **parameters)(x)
+        losses = torch.zeros((), dtype=x.dtype)
+        for member in logits:
+            if loss == "logistic":
+                each = torch.nn.functional.cross_entropy(member, y, reduction="none")
+            else:
+                own = member.gather(1, y[:, None])
+                each = (member - own).exp().sum(1) - 1
+            losses = losses + (share * each).mean()
+        updates.zero_grad()
+        losses.backward()
+        updates.step()
+    return replace(net, **{name: t.detach() for name, t in parameters.items()})
+
+
+@pytest.mark.parametrize("reading", READINGS)
+@pytest.mark.parametrize("p", [1.0, 2.0, 2.5, 4.0])
+def test_steps_are_those_of_autograd_and_torchs_adam(p: float, reading: str) -> None:
+    net, (x, y) = start(p, reading, seeds=(0, 1)), points()
+    (found,) = train_logits(
+        [net], x, y, epochs=7, batch=len(x), step=0.01, generator=torch.Generator()
+    )
+    wanted = by_autograd(net, x, y, steps=7, optimizer="adam", loss="logistic")
+    for name in ("w", "v", "b"):
+        torch.testing.assert_close(
+            getattr(found, name), getattr(wanted, name), rtol=1e-9, atol=1e-9
+        )
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_sgd_exp_weights_and_decay_too(bias: bool) -> None:
+    net, (x, y) = start(3.0, bias=bias), points()
+    weights = torch.rand(len(x), generator=torch.Generator().manual_seed(1), dtype=x.dtype)
+    (found,) = train_logits(
+        [net], x, y, epochs=5, batch=len(x), step=0.01, optimizer="sgd", loss="exp",
+        weights=weights, weight_decay=0.1, generator=torch.Generator(),
+    )  # fmt: skip
+    wanted = by_autograd(
+        net, x, y, steps=5, optimizer="sgd", loss="exp", weights=weights, decay=0.1
+    )
+    torch.testing.assert_close(found.w, wanted.w, rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(found.v, wanted.v, rtol=1e-10, atol=1e-12)
+
+
+@given(workers=st.integers(1, 3), batch=st.integers(3, 40))
+def test_an_ensemble_is_trained_as_its_members_would_be(workers: int, batch: int) -> None:
+    x, y = points()
+    groups = [start(1.0, seeds=(0, 1)), start(3.0, seeds=(2, 3))]
+
+    def trained(nets: list[PolyReLUNet], workers: int) -> tuple[PolyReLUNet, ...]:
+        order = torch.Generator().manual_seed(4)
+        return train_logits(nets, x, y, epochs=2, batch=batch, generator=order, workers=workers)
+
+    together = trained(groups, workers)
+    for group, found in zip(groups, together, strict=True):
+        for e in range(2):
+            alone = trained([replace(group, w=group.w[e], v=group.v[e], b=group.b[e])], 1)[0]  # type: ignore[index]
+            torch.testing.assert_close(found.w[e], alone.w, rtol=1e-12, atol=1e-13)
+            torch.testing.assert_close(found.v[e], alone.v, rtol=1e-12, atol=1e-13)
+
+
+def test_the_start_stays_as_it_was_and_watch_sees_each_epoch() -> None:
+    net, (x, y) = start(2.0), points()
+    before, seen = net.w.clone(), []
+
+    def watch(epoch: int, nets: tuple[PolyReLUNet, ...]) -> bool:
+        seen.append((epoch, float(nets[0].w.sum())))
+        return epoch == 3
+
+    (found,) = train_logits(
+        [net], x, y, epochs=9, batch=10, generator=torch.Generator().manual_seed(0), watch=watch
+    )
+    assert torch.equal(net.w, before)
+    assert [epoch for epoch, _ in seen] == [0, 1, 2, 3]
+    assert seen[0][1] == float(before.sum())
+    assert seen[-1][1] == float(found.w.sum())
+    assert len({total for _, total in seen}) == 4
+
+
+def test_every_point_is_shown_once_an_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = points(23)
+    shown: list[Tensor] = []
+    show = LogitTraining.show
+
+    def spy(self: LogitTraining, x: Tensor, y: Tensor, weights: Tensor | None = None) -> Tensor:
+        shown.append(x)
+        return show(self, x, y, weights)
+
+    monkeypatch.setattr(LogitTraining, "show", spy)
+    train_logits([start(2.0)], x, y, epochs=2, batch=5, generator=torch.Generator().manual_seed(0))
+    assert [len(part) for part in shown] == [5, 5, 5, 5, 3] * 2
+    first, second = torch.cat(shown[:5]), torch.cat(shown[5:])
+    assert not torch.equal(first, second)
+    for epoch in (first, second):
+        assert torch.equal(epoch[epoch[:, 0].argsort()], x[x[:, 0].argsort()])
+
+
+def test_a_training_goes_on_after_a_pickle() -> None:
+    x, y = points()
+    training = LogitTraining([start(3.0)])
+    for _ in range(3):
+        training.show(x, y)
+    again = pickle.loads(pickle.dumps(training))
+    for one in (training, again):
+        one.show(x, y)
+    assert torch.equal(training.nets()[0].w, again.nets()[0].w)
+
+
+def test_a_loss_that_blows_up_is_told() -> None:
+    x, y = points()
+    with pytest.raises(RunError, match="smaller step"):
+        train_logits(
+            [start(3.0)], x, y, epochs=60, batch=40, step=1e6, optimizer="sgd", loss="exp",
+            generator=torch.Generator(),
+        )  # fmt: skip
+
+
+def test_wrong_calls_are_told() -> None:
+    x, y = points()
+    order = torch.Generator()
+    net = start(2.0)
+
+    def call(nets: tuple[PolyReLUNet, ...] = (net,), x: Tensor = x, y: Tensor = y, **other) -> None:
+        train_logits(nets, x, y, **{"epochs": 1, "batch": 4, "generator": order, **other})
+
+    with pytest.raises(CallError, match="at least one"):
+        call(nets=())
+    with pytest.raises(CallError, match="normalize_input"):
+        call(nets=(net, start(2.0, "raw")))
+    with pytest.raises(CallError, match="one centre"):
+        call(nets=(net, replace(net, centre=None)))
+    with pytest.raises(CallError, match="NaN or inf"):
+        call(x=x * float("nan"))
+    with pytest.raises(CallError, match="0 to 2"):
+        call(y=y + 1)
+    with pytest.raises(CallError, match="39 labels"):
+        call(y=y[1:])
+    with pytest.raises(CallError, match="dimension, type and device"):
+        call(x=x.float())
+    with pytest.raises(CallError, match=r"step=0\.0"):
+        call(step=0.0)
+    with pytest.raises(CallError, match="weights"):
+        call(weights=-torch.ones(len(x), dtype=x.dtype))
+    with pytest.raises(CallError, match="batch=0"):
+        call(batch=0)
