@@ -1,4 +1,4 @@
-"""The commands: list, show, run, verify, audit, cite. Nothing heavy is imported before a run begins."""
+"""The commands: list, show, run, verify, audit, data, cite. Nothing heavy is imported before a run begins."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tacit.cli.data import data_app
 from tacit.cli.lines import complain, print_json
 from tacit.errors import CallError, RunError
 from tacit.lab.exhibit import SCALES, Exhibit
@@ -20,6 +21,7 @@ app = typer.Typer(
     help="Run the claims of papers on implicit bias and robustness, and see which hold.",
     rich_markup_mode=None,  # help without rich is there in half the time
 )
+app.add_typer(data_app, name="data")
 
 NONE: list[str] = []  # a default that typer reads and never writes to
 

@@ -1,0 +1,100 @@
+"""Where files of images are looked for: $TACIT_DATA, then the user's cache; and whether they are whole."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from functools import cache
+from pathlib import Path
+
+from tacit.data.images.catalogue import DataFile, Dataset, find_dataset
+from tacit.errors import RunError
+
+VARIABLE = "TACIT_DATA"
+
+
+def cache_folder() -> Path:
+    """The user's cache, where downloads go: the rule of pooch.os_cache("tacit"), without pooch."""
+    home = Path.home()
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local"
+        return Path(local) / "tacit" / "tacit" / "Cache"
+    stated = os.environ.get("XDG_CACHE_HOME", "")
+    if os.path.isabs(stated):  # the XDG rule: anything else is as good as unset
+        return Path(stated) / "tacit"
+    return (
+        home.joinpath(*(("Library", "Caches") if sys.platform == "darwin" else (".cache",)))
+        / "tacit"
+    )
+
+
+def data_folder() -> Path | None:
+    """The folder that $TACIT_DATA names, if it is set."""
+    stated = os.environ.get(VARIABLE, "")
+    return Path(stated).expanduser() if stated.strip() else None
+
+
+def folders_of(dataset: Dataset) -> list[Path]:
+    """The folders in which the files of the set may lie, in the order in which they are looked at."""
+    places = [cache_folder()] if (given := data_folder()) is None else [given, cache_folder()]
+    return [place / dataset.folder for place in places]
+
+
+def look(dataset: Dataset, file: DataFile) -> Path | None:
+    """The first of these folders that has the file, whole or not."""
+    for folder in folders_of(dataset):
+        try:
+            if (folder / file.name).is_file():
+                return folder / file.name
+        except OSError as error:
+            raise _unreadable(folder, error) from None
+    return None
+
+
+def is_whole(path: Path, file: DataFile) -> bool:
+    """Whether the file has the published content."""
+    return sha256_of(path) == file.sha256
+
+
+def check(path: Path, file: DataFile, dataset: Dataset) -> None:
+    """A `RunError` if the file is not what was published: which, the two hashes, and the remedy."""
+    if is_whole(path, file):
+        return
+    again = f"`tacit data fetch {dataset.name}` downloads it anew"
+    remedy = (
+        again if cache_folder() in path.parents else f"remove it or put a good copy there; {again}"
+    )
+    raise RunError(
+        f"{path} is damaged or truncated: {path.stat().st_size:,} bytes with SHA-256 {sha256_of(path)}, expected "
+        f"{file.size:,} bytes with {file.sha256}: {remedy}"
+    )
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of the file, computed once a process as long as the file does not change."""
+    try:
+        about = path.stat()
+        return _sha256(path, about.st_size, about.st_mtime_ns)
+    except OSError as error:
+        raise _unreadable(path, error) from None
+
+
+@cache
+def _sha256(path: Path, size: int, mtime: int) -> str:  # noqa: ARG001
+    """The hash of the content that the file had at that size and time."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def present(name: str) -> bool:
+    """Whether the set can be loaded without a download: all its files are here, whole."""
+    dataset = find_dataset(name)
+    found = [(look(dataset, file), file) for file in dataset.all_files]
+    return all(path is not None and is_whole(path, file) for path, file in found)
+
+
+def _unreadable(path: Path, error: OSError) -> RunError:
+    return RunError(
+        f"{path} cannot be read ({error.strerror or error}): make it readable, or remove it"
+    )
