@@ -1,9 +1,17 @@
 """The code on the pages does what the pages say."""
 
+import ast
+import importlib.util
 import re
+import sys
 from pathlib import Path
 
+import jaxtyping
+import numpy as np
+import pytest
 import torch
+from PIL import Image
+from sklearn.datasets import load_digits
 
 import fakes
 from tacit.cli import status
@@ -14,6 +22,15 @@ ROOT = Path(__file__).parents[1]
 
 def code_of(page: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
+
+
+@pytest.fixture
+def fast_and_clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working folder and cache; annotations are enforced in the tests of what is called."""
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path
 
 
 def test_the_flow_page_prints_what_it_says():
@@ -81,3 +98,77 @@ def test_the_averaging_page_prints_what_it_says():
             assert abs(float(eval(call, names)) - number) < 2e-3
             checked += 1
     assert checked == 14
+
+
+def test_the_estimator_page_prints_what_it_says(fast_and_clean):
+    """Lines `value  # promise`: a number to two digits, True, or a shape."""
+    names: dict = {}
+    checked = 0
+    for block in code_of("docs/guide/estimator.md"):
+        lines = block.splitlines()
+        shown = [line for line in lines if re.match(r"[\w(]([^=]|==)*  # (\.?\d|True$|\(\d)", line)]
+        rest = [line for line in lines if line not in shown]
+        exec("\n".join(line for line in rest if "export_onnx" not in line), names)
+        for line in shown:
+            call, promised = (part.strip() for part in line.split("  # "))
+            found, number = eval(call, names), ast.literal_eval(promised)
+            if isinstance(number, float):
+                assert found == pytest.approx(number, abs=0.011)
+            else:
+                assert found == number
+            checked += 1
+    assert checked == 9
+    assert names["odd"].subclass_labels_.tolist() == 5 * [0] + 5 * [1]
+    onnx = pytest.importorskip("onnx")
+    names["head"].export_onnx(fast_and_clean / "head.onnx")
+    onnx.checker.check_model(onnx.load(fast_and_clean / "head.onnx"))
+
+
+def test_the_data_page_runs(fast_and_clean, monkeypatch):
+    monkeypatch.delenv("TACIT_DATA", raising=False)
+    for name in ("cat", "dog"):
+        (fast_and_clean / "photos" / name).mkdir(parents=True)
+        Image.new("RGB", (40, 30)).save(fast_and_clean / "photos" / name / "1.png")
+    names: dict = {}
+    for block in code_of("docs/guide/data.md"):
+        exec(block, names)
+    assert not names["present"]("mnist")
+    assert names["load_images"]("digits").x.shape == (1198, 8, 8, 1)
+    assert (names["folder"].classes, names["folder"].y.tolist()) == (("cat", "dog"), [0, 1])
+    assert (names["mine"].x.shape, names["mine"].classes) == ((40, 5), ("no", "yes"))
+    assert names["pixels"].x.shape == (599, 64)
+    assert torch.equal(names["own"].x, names["again"].x)
+    assert len(list((fast_and_clean / "features").iterdir())) == 1
+    assert torch.allclose(names["ready"].train.norm(dim=1), torch.ones(599))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_readme_s_estimator_runs(fast_and_clean):
+    X, y = load_digits(return_X_y=True)
+    X = (X / 16).astype("float32")
+    names = {"X": X[:100], "y": y[:100], "X_test": X[100:102], "y_test": y[100:102]}
+    (block,) = (block for block in code_of("README.md") if "PolyReLUClassifier" in block)
+    exec(block, names)
+    assert (names["lower"] <= names["upper"]).all()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_guide_to_robust_heads_runs_on_digits(fast_and_clean, monkeypatch, capsys):
+    path = ROOT / "docs/guide/robust_head.py"
+    spec = importlib.util.spec_from_file_location("robust_head", path)
+    script = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "robust_head", script)  # its dataclass looks itself up
+    spec.loader.exec_module(script)
+    few = ["--train", "200", "--test", "100", "--points", "4", "--attacked", "3"]
+    heads = script.main(["--dataset", "digits", *few, "--radii", "0.3", "--out", "out.png"])
+    told = capsys.readouterr().out
+    assert (fast_and_clean / "out.png").stat().st_size > 10_000
+    for head in heads:
+        assert head.name in told
+        assert head.accuracy > 0.85
+        assert (head.lower <= head.upper * (1 + 1e-6)).all()
+        # clean first, then a radius: fewer are left
+        assert np.diff(head.end_to_end) <= 0
+    linear, _, mlp, ours, _ = heads
+    assert linear.lower == pytest.approx(linear.upper, rel=0.01)  # exact from both sides
+    assert np.median(ours.lower) > np.median(mlp.upper)

@@ -10,7 +10,14 @@ from tacit.attack import first_crossing
 from tacit.certify import radius
 from tacit.data import cluster_mixture, orthogonal_centres, sqrt_d_mixture
 from tacit.measure import algorithm1, alignment_field
-from tacit.nets import TwoLayerNet, average_net, centre_net, decoupled_net, prop48_net
+from tacit.nets import (
+    PolyReLUNet,
+    TwoLayerNet,
+    average_net,
+    centre_net,
+    decoupled_net,
+    prop48_net,
+)
 from tacit.papers.frei2023.means import least_dimension, small_noise
 from tacit.papers.min2024.alg1 import known_distance, known_net
 from tacit.train import Until, descend, gradient_flow
@@ -266,3 +273,62 @@ def test_a_neuron_that_one_centre_activates_turns_to_it_at_p_1():
     average = torch.full((1, 2), math.sqrt(0.5), dtype=torch.float64)
     both = alignment_field(average, torch.eye(2).double(), torch.ones(2).double(), 1.0)
     assert (both * average).sum().item() == pytest.approx(math.sqrt(2))
+
+
+def poly_relu_net(p, **reading):
+    stream = torch.Generator().manual_seed(0)
+    w, v = (torch.randn(shape, generator=stream).double() for shape in ((30, 7), (4, 30)))
+    return PolyReLUNet(w, v, p=p, **reading)
+
+
+def points_of_many_lengths(generator):
+    return torch.randn(50, 7, generator=generator).double() * torch.linspace(0.1, 9, 50)[:, None]
+
+
+RAW, RELEASED, WRITTEN = (
+    {"normalize_input": False},
+    {"normalize_input": True},
+    {"normalize_input": False, "unit": True},
+)
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0, 3.0, 4.0])
+def test_hidden_values_scale_as_written_as_released_and_after_normalisation(p):
+    x = points_of_many_lengths(torch.Generator().manual_seed(1))
+    for reading, exponent in ((RAW, p), (RELEASED, 1.0), (WRITTEN, 0.0)):
+        net = poly_relu_net(p, **reading)
+        active = net.hidden(x) > 0
+        ratio = (net.hidden(3 * x) / net.hidden(x))[active]
+        assert torch.allclose(ratio.log() / math.log(3), torch.full_like(ratio, exponent))
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0, 3.0, 4.0])
+def test_section_2_penalises_the_angle_by_a_power_of_its_cosine(p):
+    x = points_of_many_lengths(torch.Generator().manual_seed(2))
+    net = poly_relu_net(p, **RELEASED)
+    inner = (x @ net.w.T).clamp_min(0)
+    cosine = inner / net.w.norm(dim=1) / x.norm(dim=1, keepdim=True)
+    assert torch.allclose(net.hidden(x), inner * cosine ** (p - 1))
+    unit = x / x.norm(dim=1, keepdim=True)
+    at_unit = poly_relu_net(p, **RAW).hidden(unit)
+    assert torch.allclose(at_unit, (unit @ net.w.T).clamp_min(0) * cosine ** (p - 1))
+
+
+def test_without_a_bias_released_and_written_layers_give_the_same_class():
+    x = points_of_many_lengths(torch.Generator().manual_seed(3))
+    released, written = (poly_relu_net(3.0, **reading)(x) for reading in (RELEASED, WRITTEN))
+    assert torch.allclose(released, x.norm(dim=1, keepdim=True) * written)
+    assert torch.equal(released.argmax(1), written.argmax(1))
+
+
+def test_kaiming_of_a_weight_stored_by_inputs_has_the_bound_of_the_width():
+    stored = torch.empty(784, 500)
+    torch.nn.init.kaiming_uniform_(
+        stored, nonlinearity="relu", generator=torch.Generator().manual_seed(0)
+    )
+    assert stored.abs().max().item() == pytest.approx(math.sqrt(6 / 500), rel=1e-4)
+    assert (math.sqrt(6 / 500), math.sqrt(6 / 784)) == pytest.approx((0.110, 0.087), abs=6e-4)
+    net = poly_relu_net(3.0, **RELEASED)
+    larger = PolyReLUNet(1.25 * net.w, net.v, p=3.0)
+    x = points_of_many_lengths(torch.Generator().manual_seed(4))
+    assert torch.allclose(larger(x), 1.25 * net(x))

@@ -23,6 +23,7 @@ from tacit.version import __version__
 if TYPE_CHECKING:
     from tacit.api import audit, exhibits, run
     from tacit.auditing import AuditRecord
+    from tacit.estimator import PolyReLUClassifier
     from tacit.lab.record import RunRecord
 
 # where each public name lives; rooms that are asked for by name are found without a table
@@ -32,9 +33,18 @@ _HOMES = {
     "audit": "tacit.api",
     "RunRecord": "tacit.lab.record",
     "AuditRecord": "tacit.auditing",
+    "PolyReLUClassifier": "tacit.estimator",
 }
 
-__all__ = ["AuditRecord", "RunRecord", "__version__", "audit", "exhibits", "run"]
+__all__ = [
+    "AuditRecord",
+    "PolyReLUClassifier",
+    "RunRecord",
+    "__version__",
+    "audit",
+    "exhibits",
+    "run",
+]
 
 
 def __getattr__(name: str) -> Any:

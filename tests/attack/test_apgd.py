@@ -7,11 +7,15 @@ import pytest
 import torch
 from sklearn.datasets import load_digits
 
-from tacit.attack.apgd import apgd, checkpoints
-from tacit.attack.losses import cross_entropy
+from tacit.attack import search as search_module
+from tacit.attack.apgd import apgd, checkpoints, kth_largest, sparse_direction
+from tacit.attack.losses import cross_entropy, margin
+from tacit.attack.norms import NORMS
+from tacit.attack.search import Search, slope_of
+from tacit.attack.target import PolyReLUTarget
 from tacit.certify.radius import radius
 from tacit.data import cluster_mixture, min2024_mixture, orthogonal_centres
-from tacit.nets import average_net, centre_net
+from tacit.nets import PolyReLUNet, average_net, centre_net
 
 INF = math.inf
 
@@ -52,6 +56,87 @@ def test_the_radii_of_the_centre_net_are_met_to_a_hair():
     assert not (found.broken & ~truth).any()
     close = exact.unsqueeze(0) <= torch.tensor(radii).unsqueeze(1) / 1.002
     assert found.broken[close].all()
+
+
+def small_search(norm, n=40, D=12, boxed=True):
+    """Points in [0, 1] with pixels at both ends, and a random net of 5 neurons."""
+    g = gen(3)
+    x = torch.rand(n, D, generator=g).mul(3).sub(1).clamp(0, 1).double()
+    w, v = (torch.randn(*s, generator=g).double() for s in ((5, D), (3, 5)))
+    none = torch.zeros(n, dtype=torch.long)
+    return Search(
+        PolyReLUTarget(PolyReLUNet(w, v)),
+        margin,
+        NORMS[norm],
+        g,
+        x=x,
+        y=none,
+        radius=torch.full((n, 1), 0.7, dtype=torch.float64),
+        room=(-x, 1 - x) if boxed else None,
+        goal=None,
+        point=torch.arange(n),
+        id=torch.arange(n),
+        best_delta=torch.zeros_like(x),
+        best_margin=torch.full((n,), INF, dtype=torch.float64),
+        broken=none.bool(),
+    )
+
+
+@pytest.mark.parametrize("boxed", [False, True])
+def test_the_sparse_direction_has_the_signs_of_the_largest_entries_that_can_move(boxed):
+    search = small_search("1", boxed=boxed)
+    g = gen(4)
+    down = torch.randn(search.x.shape, generator=g).double()
+    down[:, 0] = down[:, 1] = 0.0  # ties, and no way at all
+    delta = search.project(torch.randn(search.x.shape, generator=g).double())
+    k = torch.rand(len(down), generator=g).double() * 12 + 0.5
+    way = sparse_direction(search, delta, down, k)
+    for i in range(len(down)):
+        size = down[i].abs().clone()
+        if boxed:
+            low, high = search.room[0][i], search.room[1][i]
+            size[(down[i] > 0) & (delta[i] >= high)] = 0
+            size[(down[i] < 0) & (delta[i] <= low)] = 0
+        least = size.sort(descending=True).values[max(int(k[i]), 1) - 1]
+        signs = torch.where((size >= least) & (size > 0), down[i].sign(), 0.0)
+        assert torch.equal(way[i], signs / signs.abs().sum().clamp_min(1))
+
+
+def test_the_kth_largest_is_that_of_sorting():
+    t = torch.randn(20, 33, generator=gen(5)).round(decimals=1)
+    k = torch.randint(1, 34, (20, 1), generator=gen(6))
+    assert torch.equal(kth_largest(t, k), t.sort(dim=1, descending=True).values.gather(1, k - 1))
+
+
+@pytest.mark.parametrize("norm", ["1", "2", "inf"])
+@pytest.mark.parametrize("boxed", [False, True])
+def test_the_search_projects_as_its_norm_does(norm, boxed):
+    search = small_search(norm, boxed=boxed)
+    z = 2 * torch.randn(search.x.shape, generator=gen(7)).double()
+    room = (-search.x, 1 - search.x) if boxed else None
+    assert torch.equal(search.project(z), NORMS[norm].project(z, search.radius, room))
+
+
+@pytest.mark.parametrize("loss", [margin, cross_entropy])
+def test_known_slopes_are_those_of_autograd(loss):
+    scores = 5 * torch.randn(50, 4, generator=gen(8)).double()
+    scores[:10, 1] = scores[:10, 2]  # ties share the slope
+    y = torch.arange(50) % 4
+    value, slope = slope_of(loss, scores, y)
+    plain, by_autograd = slope_of(lambda s, y: loss(s, y), scores, y)
+    assert torch.equal(value, plain)
+    assert torch.allclose(slope, by_autograd, rtol=0, atol=1e-15)
+
+
+def test_rows_that_wait_to_be_dropped_change_nothing_that_is_found(digits, monkeypatch):
+    net, x, y = digits
+    found = []
+    for worth in (0.0, 5.0):
+        monkeypatch.setattr(search_module, "WORTH_DROPPING", worth)
+        call = {"norm": INF, "box": (0.0, 1.0), "steps": 20, "starts": ("random",)}
+        found.append(apgd(net, x[:60], y[:60], RADII[INF], loss=cross_entropy, **call))
+    assert torch.equal(found[0].broken, found[1].broken)
+    assert torch.allclose(found[0].delta, found[1].delta, rtol=0, atol=1e-6)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import linprog, minimize
 
-from tacit.attack.norms import L1, L2, LINF, NORMS, known_norm
+from tacit.attack.norms import (
+    L1,
+    L2,
+    LINF,
+    NORMS,
+    known_norm,
+    l1_threshold,
+    l1_threshold_sorted,
+)
 from tacit.errors import CallError
 
 ALL = [L1, L2, LINF]
@@ -177,3 +185,69 @@ def test_names():
     assert known_norm(2.0) is L2
     with pytest.raises(CallError, match=r"norm 3: choose 1, 2, inf"):
         known_norm(3)
+
+
+def wide(seed, n=60, D=200, scale=1.0, dtype=torch.float64):
+    """Rows of many shapes: images with pixels at both ends of the box, and z from inside it to far beyond."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(size=(n, D)) * (rng.uniform(size=(n, D)) < 0.5)
+    x[rng.uniform(size=(n, D)) < 0.1] = 1.0
+    z = rng.standard_t(2, size=(n, D)) * 10.0 ** rng.uniform(-3, 3, size=(n, 1))
+    z[:, :50] *= rng.uniform(size=(n, 50)) < 0.3
+    radius = 10.0 ** rng.uniform(-2, 1.5, size=(n, 1))
+    x, z, radius = (torch.tensor(t, dtype=dtype) for t in (x, z, radius))
+    return scale * z, scale * radius, (scale * -x, scale * (1 - x))
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_l1_threshold_without_sorting_is_that_of_sorting(seed, scale):
+    z, radius, room = wide(seed, scale=scale)
+    for space in (room, None):
+        a = z.abs()
+        cap = a if space is None else z.clamp(*space).abs()
+        total = cap.sum(1, keepdim=True)
+        quick, sure = l1_threshold(a, cap, total, radius), l1_threshold_sorted(a, cap, radius)
+        known = ~quick.isnan()
+        assert known.double().mean() > 0.9  # the others are left to sorting
+        points = [torch.minimum((a - lam).clamp_min(0), cap)[known[:, 0]] for lam in (quick, sure)]
+        assert torch.allclose(*points, rtol=0, atol=1e-11 * scale * 1000)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_l2_projection_is_that_of_bisection(seed, scale):
+    z, radius, room = wide(seed, scale=scale)
+    low, high = torch.zeros_like(radius), torch.ones_like(radius)
+    for _ in range(200):
+        t = (low + high) / 2
+        small = (t * z).clamp(*room).norm(dim=1, keepdim=True) <= radius
+        low, high = torch.where(small, t, low), torch.where(small, high, t)
+    assert torch.allclose(
+        L2.project(z, radius, room), (high * z).clamp(*room), rtol=0, atol=1e-11 * scale
+    )
+
+
+@pytest.mark.parametrize("norm", [L1, L2], ids=lambda norm: norm.name)
+def test_projections_in_single_precision_are_those_in_double(norm):
+    z, radius, room = wide(7)
+    single = norm.project(z.float(), radius.float(), (room[0].float(), room[1].float()))
+    exact = norm.project(z, radius, room)
+    assert (norm.size(single) <= radius.float()[:, 0] * (1 + 2e-6)).all()
+    assert ((single >= room[0].float()) & (single <= room[1].float())).all()
+    # a threshold among numbers of size |z| is known to their last digits
+    loss = 1e-6 * (radius + z.abs().amax(1, keepdim=True))
+    assert ((single.double() - exact).abs() <= loss).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("norm", [L2, LINF], ids=lambda norm: norm.name)
+def test_projections_of_numbers_whose_squares_are_none(norm, dtype):
+    huge = torch.finfo(dtype).max / 4
+    z = torch.tensor([[huge, -huge, 0.0], [huge, 0.1, 0.0], [0.0, 0.0, 0.0]], dtype=dtype)
+    radius = torch.full((3, 1), 0.5, dtype=dtype)
+    room = (torch.full((3, 3), -0.4, dtype=dtype), torch.full((3, 3), 0.4, dtype=dtype))
+    inside = norm.project(z, radius, room)
+    assert torch.isfinite(inside).all()
+    assert (norm.size(inside) <= 0.5 * (1 + 1e-6)).all()
+    assert (norm.size(inside)[:2] > 0.39).all()

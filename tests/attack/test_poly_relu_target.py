@@ -54,15 +54,25 @@ def test_gradients_at_the_centre_are_finite(reading: str) -> None:
 
 def test_apgd_finds_what_it_finds_by_autograd() -> None:
     net = alone(a_net(3.0, "released"))
-    x = torch.rand(60, 9, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
+    x = torch.rand(20, 9, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
     y = net(x).argmax(1)
-    radii = (0.02, 0.05, 0.1, 0.2)
+    radii = (0.05, 0.2)
     fast, slow = (
-        apgd(model, x, y, radii, norm="inf", box=(0, 1), loss=cross_entropy, starts=("random",))
+        apgd(
+            model,
+            x,
+            y,
+            radii,
+            norm="inf",
+            box=(0, 1),
+            loss=cross_entropy,
+            steps=20,
+            starts=("random",),
+        )
         for model in (net, lambda z: net(z))
     )
     assert torch.equal(fast.broken, slow.broken)
-    assert 0 < float(fast.robust_accuracy[1]) < 1
+    assert 0 < float(fast.robust_accuracy[0]) < 1
 
 
 def test_an_ensemble_is_refused() -> None:

@@ -13,6 +13,7 @@ from safetensors.torch import save_file
 
 from tacit.errors import CallError, RunError
 from tacit.nets import PolyReLUNet, load_net, poly_relu_start
+from tacit.nets.poly_relu import power
 
 READINGS = {"released": (True, False), "written": (False, True), "raw": (False, False)}
 
@@ -65,11 +66,11 @@ def test_logits_are_the_formula(p: float, reading: str) -> None:
 @given(t=st.floats(0.01, 100), p=st.sampled_from([1.0, 2.0, 3.5]))
 def test_homogeneity_says_which_reading_it_is(t: float, p: float) -> None:
     x = torch.randn(6, 7, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
-    for reading, power in {"released": 1.0, "written": 0.0, "raw": p}.items():
+    for reading, degree in {"released": 1.0, "written": 0.0, "raw": p}.items():
         net = a_net(p, reading, bias=False)
         assert net.centre is not None
         far = net.centre + t * (x - net.centre)
-        torch.testing.assert_close(net(far), t**power * net(x), rtol=1e-9, atol=1e-12)
+        torch.testing.assert_close(net(far), t**degree * net(x), rtol=1e-9, atol=1e-12)
 
 
 def test_the_centre_itself_and_dead_neurons_are_seen_as_nothing() -> None:
@@ -120,3 +121,12 @@ def test_a_file_whose_tensors_do_not_fit_is_refused(tmp_path: Path) -> None:
     )
     with pytest.raises(RunError, match="'b'"):
         load_net(tmp_path / "b")
+
+
+@given(p=st.one_of(st.integers(1, 40).map(float), st.floats(1, 40)))
+def test_powers_by_products_are_powers(p: float) -> None:
+    r = torch.tensor([0.0, 1e-3, 0.3, 1.0, 1.7], dtype=torch.float64, requires_grad=True)
+    found = power(r, p)
+    torch.testing.assert_close(found, r.detach() ** p, rtol=1e-12, atol=0)
+    (slope,) = torch.autograd.grad(found.sum(), r)
+    torch.testing.assert_close(slope, p * r.detach() ** (p - 1), rtol=1e-11, atol=0)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -93,7 +93,8 @@ def test_sgd_exp_weights_and_decay_too(bias: bool) -> None:
     torch.testing.assert_close(found.v, wanted.v, rtol=1e-10, atol=1e-12)
 
 
-@given(workers=st.integers(1, 3), batch=st.integers(3, 40))
+@settings(max_examples=8)
+@given(workers=st.integers(1, 3), batch=st.integers(8, 40))
 def test_an_ensemble_is_trained_as_its_members_would_be(workers: int, batch: int) -> None:
     x, y = points()
     groups = [start(1.0, seeds=(0, 1)), start(3.0, seeds=(2, 3))]
@@ -131,14 +132,17 @@ def test_the_start_stays_as_it_was_and_watch_sees_each_epoch() -> None:
 def test_every_point_is_shown_once_an_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = points(23)
     shown: list[Tensor] = []
-    show = LogitTraining.show
+    show = LogitTraining.show_prepared
 
-    def spy(self: LogitTraining, x: Tensor, y: Tensor, weights: Tensor | None = None) -> Tensor:
-        shown.append(x)
-        return show(self, x, y, weights)
+    def spy(
+        self: LogitTraining, u: Tensor, scale: Tensor | None, y: Tensor, weights=None
+    ) -> Tensor:
+        shown.append(u)
+        return show(self, u, scale, y, weights)
 
-    monkeypatch.setattr(LogitTraining, "show", spy)
-    train_logits([start(2.0)], x, y, epochs=2, batch=5, generator=torch.Generator().manual_seed(0))
+    monkeypatch.setattr(LogitTraining, "show_prepared", spy)
+    net = replace(start(2.0, "raw"), centre=None)  # sees the points as they are
+    train_logits([net], x, y, epochs=2, batch=5, generator=torch.Generator().manual_seed(0))
     assert [len(part) for part in shown] == [5, 5, 5, 5, 3] * 2
     first, second = torch.cat(shown[:5]), torch.cat(shown[5:])
     assert not torch.equal(first, second)
@@ -194,3 +198,17 @@ def test_wrong_calls_are_told() -> None:
         call(weights=-torch.ones(len(x), dtype=x.dtype))
     with pytest.raises(CallError, match="batch=0"):
         call(batch=0)
+
+
+def test_points_prepared_batch_by_batch_train_the_same_nets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    x, y = points()
+
+    def trained() -> PolyReLUNet:
+        order = torch.Generator().manual_seed(1)
+        return train_logits([start(3.0)], x, y, epochs=2, batch=7, generator=order)[0]
+
+    once = trained()
+    monkeypatch.setattr("tacit.train.logits.PREPARED_AT_ONCE", 0)
+    torch.testing.assert_close(trained().w, once.w, rtol=1e-12, atol=1e-13)

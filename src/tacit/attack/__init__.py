@@ -10,6 +10,7 @@ from tacit.attack.norms import Norm, known_norm
 from tacit.attack.rays import first_crossing
 from tacit.attack.reduce import Reduced, reduce_net
 from tacit.attack.smooth import smooth_adv_pgd
+from tacit.attack.square import square
 from tacit.attack.universal import (
     allenzhu2020_dense,
     broken_by,
@@ -41,4 +42,5 @@ __all__ = [
     "pgd",
     "reduce_net",
     "smooth_adv_pgd",
+    "square",
 ]

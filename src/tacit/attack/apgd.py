@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
-from jaxtyping import Bool, Float, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from tacit.attack.attacked import Attacked, Box, task_of
@@ -35,14 +36,16 @@ SPARSITY_AT_FIRST = 0.2
 SPARSER = 1.5  # k is the sparsity of the best point over this; a step that shrinks does so by this
 STABLE = 0.95
 SHORTEST = 0.1
+BEYOND = 1e30  # further than any box
 
 
-@dataclass(frozen=True)
+@dataclass
 class Run:
     """The rows of a run: where they are and were, the best of each by its loss, and their step in radii.
 
     `fell` counts the steps that lowered the loss since the last checkpoint, `checked` is the best loss
-    there, `kept` whether it left the step as it was.
+    there, `kept` whether it left the step as it was; in l1, `checked` is the sparsity there and `k` that of the
+    next steps. `best` and `best_down` are the run's own: only rows that change are written.
     """
 
     delta: Rows
@@ -56,6 +59,7 @@ class Run:
     fell: Numbers
     checked: Numbers
     kept: Bool[Tensor, " n"]
+    k: Numbers
 
     @classmethod
     def begin(cls, search: Search, delta: Rows, step: float) -> Run:
@@ -63,35 +67,27 @@ class Run:
         value, down = search.look(delta)
         steps, none = torch.full_like(search.radius, step), torch.zeros_like(value)
         kept = torch.zeros_like(value, dtype=torch.bool)
-        return cls(delta, delta, down, value, delta, down, value, steps, none, value, kept)
+        own = delta.clone(), down.clone()
+        return cls(delta, delta, down, value, *own, value, steps, none, value, kept, none)
 
-    def moved(self, search: Search, delta: Rows) -> Run:
+    def move(self, search: Search, delta: Rows) -> None:
         """One step on, to delta."""
         value, down = search.look(delta)
-        better = value < self.best_value
-        rows = better.unsqueeze(1)
-        return replace(
-            self,
-            delta=delta,
-            before=self.delta,
-            down=down,
-            value=value,
-            best=torch.where(rows, delta, self.best),
-            best_down=torch.where(rows, down, self.best_down),
-            best_value=torch.where(better, value, self.best_value),
-            fell=self.fell + (value < self.value),
-        )
+        better = (value < self.best_value).nonzero().squeeze(1)
+        self.best.index_copy_(0, better, delta.index_select(0, better))
+        self.best_down.index_copy_(0, better, down.index_select(0, better))
+        self.best_value = self.best_value.minimum(value)
+        self.fell = self.fell + (value < self.value)
+        self.delta, self.before, self.down, self.value = delta, self.delta, down, value
 
-    def back(self, which: Bool[Tensor, " n"]) -> Run:
+    def back(self, which: Bool[Tensor, " n"]) -> None:
         """Those rows return to their best points and forget their momentum."""
-        rows = which.unsqueeze(1)
-        return replace(
-            self,
-            delta=torch.where(rows, self.best, self.delta),
-            before=torch.where(rows, self.best, self.before),
-            down=torch.where(rows, self.best_down, self.down),
-            value=torch.where(which, self.best_value, self.value),
-        )
+        rows = which.nonzero().squeeze(1)
+        best = self.best.index_select(0, rows)
+        self.delta = self.delta.index_copy(0, rows, best)
+        self.before = self.before.index_copy(0, rows, best)
+        self.down = self.down.index_copy(0, rows, self.best_down.index_select(0, rows))
+        self.value = torch.where(which, self.best_value, self.value)
 
 
 def checkpoints(steps: int) -> list[int]:
@@ -114,52 +110,55 @@ def momentum_descent(search: Search, delta: Rows, steps: int) -> None:
             return
         to = search.move(run.delta, search.norm.steepest(run.down), run.step)
         if i > 1:
-            mixed = (1 - MOMENTUM) * (to - run.delta) + MOMENTUM * (run.delta - run.before)
-            to = search.project(run.delta + mixed)
-        run = run.moved(search, to)
+            # delta + (1 - m) (to - delta) + m (delta - before), in the place of `to`
+            to.lerp_(run.delta, MOMENTUM).add_(run.delta, alpha=MOMENTUM)
+            to = search.project(to.sub_(run.before, alpha=MOMENTUM))
+        run.move(search, to)
         if i in marks:
             stuck = (run.fell < RHO * (i - last)) | (run.kept & (run.best_value >= run.checked))
-            step = torch.where(stuck.unsqueeze(1), run.step / 2, run.step)
-            none = torch.zeros_like(run.fell)
-            run = replace(run, step=step, fell=none, checked=run.best_value, kept=~stuck)
-            run, last = run.back(stuck), i
+            run.step = torch.where(stuck.unsqueeze(1), run.step / 2, run.step)
+            run.fell, run.checked, run.kept = torch.zeros_like(run.fell), run.best_value, ~stuck
+            run.back(stuck)
+            last = i
 
 
 def sparse_descent(search: Search, delta: Rows, steps: int) -> None:
     """l1."""
     D, gap = delta.shape[1], max(math.ceil(0.04 * steps), 1)
     run = Run.begin(search, delta, 1.0)
-    # `checked` holds the sparsity at the last checkpoint, `fell` the k of the next steps
-    run = replace(
-        run,
-        checked=torch.full_like(run.checked, D),
-        fell=torch.full_like(run.fell, max(SPARSITY_AT_FIRST * D, 1)),
-    )
+    run.checked = torch.full_like(run.checked, D)
+    run.k = torch.full_like(run.k, max(SPARSITY_AT_FIRST * D, 1))
     for i in range(1, steps + 1):
         run = search.prune(run)
         if len(run.delta) == 0:
             return
-        k, way = run.fell, sparse_direction(search, run.delta, run.down, run.fell)
-        run = replace(run.moved(search, search.move(run.delta, way, run.step)), fell=k)
+        way = sparse_direction(search, run.delta, run.down, run.k)
+        run.move(search, search.move(run.delta, way, run.step))
         if i % gap == 0:
-            used = (run.best != 0).sum(1).to(k)
+            used = (run.best != 0).sum(1).to(run.k)
             sparser = used < STABLE * run.checked
             shorter = (run.step / SPARSER).clamp_min(SHORTEST)
-            step = torch.where(sparser.unsqueeze(1), 1.0, shorter)
-            run = replace(run, step=step, fell=(used / SPARSER).clamp_min(1), checked=used)
-            run = run.back(sparser)
+            run.step = torch.where(sparser.unsqueeze(1), 1.0, shorter)
+            run.k, run.checked = (used / SPARSER).clamp_min(1), used
+            run.back(sparser)
 
 
 def sparse_direction(search: Search, delta: Rows, down: Rows, k: Numbers) -> Rows:
     """The signs of the k largest entries that the box leaves free, of size 1."""
+    signs, size = down.sign(), down.abs()
     if search.room is not None:
-        shut = (down > 0) & (delta >= search.room[1]) | (down < 0) & (delta <= search.room[0])
-        down = torch.where(shut, 0.0, down)
-    size = down.abs()
-    at = k.floor().long().clamp(1, down.shape[1]).unsqueeze(1) - 1
-    least = size.sort(dim=1, descending=True).values.gather(1, at)
-    signs = torch.where(size >= least, down.sign(), 0.0)
-    return signs / signs.abs().sum(1, keepdim=True).clamp_min(1)
+        # delta is in the box: a long step, clipped, goes the way of its sign, or nowhere where the box is shut
+        signs = signs.mul_(BEYOND).add_(delta).clamp_(*search.room).sub_(delta).sign_()
+        size.mul_(signs.abs())
+    chosen = size.ge_(kth_largest(size, k.floor().long().unsqueeze(1))).mul_(signs)
+    return chosen / chosen.abs().sum(1, keepdim=True).clamp_min(1)
+
+
+def kth_largest(t: Rows, k: Int[Tensor, "n 1"]) -> Float[Tensor, "n 1"]:
+    """The k-th largest entry of each row, 1 <= k <= D."""
+    # numpy sorts numbers without their places, twenty times faster than torch
+    ordered = t.sort(dim=1).values if t.is_cuda else torch.from_numpy(np.sort(t.numpy(), axis=1))
+    return ordered.gather(1, t.shape[1] - k.clamp(1, t.shape[1]))
 
 
 def apgd_descent(steps: int) -> Descent:

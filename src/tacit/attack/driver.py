@@ -63,7 +63,8 @@ class Batch:
         index = torch.arange(S * n, device=x.device)
         none = torch.full_like(self.y, -1, dtype=torch.long)
         goals = [none if start.goal is None else start.goal for start in starts]
-        aimed = self.loss is margin and not self.task.one_output
+        aimed = self.loss is margin and any(start.goal is not None for start in starts)
+        aimed = aimed and not self.task.one_output
         search = Search(
             self.task.target,
             self.loss,

@@ -26,6 +26,8 @@ from tacit.errors import CallError
 Rows = Float[Tensor, "n D"]
 Room = tuple[Rows, Rows]
 
+MOST_ROUNDS = 40  # of a projection; a handful is usual
+
 
 @dataclass(frozen=True)
 class Norm:
@@ -82,8 +84,39 @@ def l2_project(z: Rows, radius: Float[Tensor, "n 1"], room: Room | None = None) 
     if room is None:
         return torch.where(l2_size(z).unsqueeze(1) <= radius, z, radius * l2_steepest(z))
     inside = z.clamp(*room)
+    least = l2_scale(z, inside, radius)
+    if least is None:
+        return inside
+    moved = least.sqrt().mul(z).clamp_(*room)
+    size, slack = l2_size(moved).unsqueeze(1), 8 * torch.finfo(z.dtype).eps
+    if bool((size <= radius * (1 + slack)).all()):
+        return moved
+    # numbers whose squares are no numbers, or rounds that did not do
     fits = l2_size(inside).unsqueeze(1) <= radius
     return torch.where(fits, inside, l2_extreme(z, radius, room))
+
+
+def l2_scale(z: Rows, inside: Rows, radius: Float[Tensor, "n 1"]) -> Float[Tensor, "n 1"] | None:
+    """s = t^2 <= 1 of the l2 projection, from z and its clip; None where the clip of every row fits the ball.
+
+    phi(s) = ||clip(t z)||^2 = sum_i min(s z_i^2, inside_i^2) for s <= 1 (what 1 z_i does not clip, t z_i does
+    not) rises, is concave and piecewise linear. Newton's method for phi(s) = radius^2, begun at 1, is left of
+    the answer after a step and rises to it, which it meets exactly on the piece that holds it: no sorting.
+    """
+    squares, limit, goal = z.square(), inside.square(), radius.square()
+    total = limit.sum(1, keepdim=True)
+    if bool((total <= goal).all()):
+        return None
+    s, scaled = torch.ones_like(radius), squares.clone()
+    slack = 4 * torch.finfo(z.dtype).eps * goal
+    for _ in range(MOST_ROUNDS):
+        free = torch.linalg.vecdot(scaled.le_(limit), squares).unsqueeze(1)
+        s = (s + (goal - total) / free).clamp_(0, 1)
+        torch.mul(squares, s, out=scaled)
+        total = torch.minimum(scaled, limit).sum(1, keepdim=True)
+        if bool(((total >= goal - slack) | (s == 1)).all()):
+            return s
+    return torch.full_like(s, torch.nan)
 
 
 def l2_extreme(g: Rows, radius: Float[Tensor, "n 1"], room: Room | None = None) -> Rows:
@@ -125,13 +158,57 @@ def linf_project(z: Rows, radius: Float[Tensor, "n 1"], room: Room | None = None
 
 
 def l1_project(z: Rows, radius: Float[Tensor, "n 1"], room: Room | None = None) -> Rows:
-    """The nearest point of the l1 ball (and the box), by sorting the breakpoints of its size in lam.
+    """The nearest point of the l1 ball (and the box)."""
+    inside = z.clone() if room is None else z.clamp(*room)
+    a, cap = z.abs(), inside.abs()
+    total = cap.sum(1, keepdim=True)
+    if bool((total <= radius).all()):
+        return inside
+    lam = l1_threshold(a, cap, total, radius)
+    if bool(lam.isnan().any()):
+        lam = l1_threshold_sorted(a, cap, radius)
+    shrunk = torch.sub(a, lam, out=a).clamp_min_(0)
+    shrunk = torch.minimum(shrunk, cap, out=cap)
+    # rounding of the sums may leave a hair too much
+    size = shrunk.sum(1, keepdim=True)
+    if bool((size > radius).any()):
+        shrunk.mul_(torch.where(size > radius, radius / size, 1.0))
+    return shrunk.copysign_(z)
 
-    S(lam) = sum_i min(max(|z_i| - lam, 0), cap_i) is piecewise linear and falls, with slope -1 for each i between
-    |z_i| - cap_i and |z_i|; S(lam) = radius is solved on its piece.
+
+def l1_threshold(
+    a: Rows, cap: Rows, total: Float[Tensor, "n 1"], radius: Float[Tensor, "n 1"]
+) -> Float[Tensor, "n 1"]:
+    """lam of the l1 projection by Newton's method in a bracket, without sorting; NaN where it gave up.
+
+    S(lam) = sum_i min(max(a_i - lam, 0), cap_i), with cap_i <= a_i and total = S(0), is piecewise linear and
+    falls; a step on the piece that holds S(lam) = radius meets it. Steps that leave the bracket halve it.
     """
-    a = z.abs()
-    cap = a if room is None else caps(z, room).minimum(a)
+    low, high = torch.zeros_like(radius), a.amax(1, keepdim=True)
+    lam, S, done, eps = low, total, total <= radius, torch.finfo(a.dtype).eps
+    left, over = a.clone(), torch.empty_like(a)
+    for _ in range(MOST_ROUNDS):
+        # S falls with each i that is neither at 0 nor at its cap
+        torch.sub(left, cap, out=over).gt_(0)
+        free = left.sign_().sum(1, keepdim=True) - over.sum(1, keepdim=True)
+        # S and lam are known to their last digits and no further
+        done |= (S - radius).abs() <= eps * torch.maximum(8 * radius, 2 * lam * free)
+        if bool(done.all()):
+            return lam
+        low, high = torch.where(radius < S, lam, low), torch.where(radius < S, high, lam)
+        step = lam + (S - radius) / free
+        step = torch.where((step > low) & (step < high), step, (low + high) / 2)
+        lam = torch.where(done, lam, step)
+        torch.sub(a, lam, out=left).clamp_min_(0)
+        S = torch.minimum(left, cap, out=over).sum(1, keepdim=True)
+    return torch.where(done, lam, torch.nan)
+
+
+def l1_threshold_sorted(a: Rows, cap: Rows, radius: Float[Tensor, "n 1"]) -> Float[Tensor, "n 1"]:
+    """The same by sorting the ends of its pieces: slower, and sure.
+
+    S has slope -1 for each i between a_i - cap_i and a_i; S(lam) = radius is solved on its piece.
+    """
     ends, order = torch.cat([a - cap, a], 1).sort(dim=1)
     turns = torch.cat([-torch.ones_like(a), torch.ones_like(a)], 1).gather(1, order)
     slope = turns.cumsum(1)  # on the piece that begins at each end
@@ -142,11 +219,7 @@ def l1_project(z: Rows, radius: Float[Tensor, "n 1"], room: Room | None = None) 
     lam = ends.gather(1, piece) + torch.where(
         steep < 0, (S.gather(1, piece) - radius) / -steep.clamp_max(-1), 0.0
     )
-    lam = torch.where(cap.sum(1, keepdim=True) <= radius, 0.0, lam.clamp_min(0))
-    shrunk = torch.minimum((a - lam).clamp_min(0), cap)
-    # rounding of the sums may leave a hair too much
-    size = shrunk.sum(1, keepdim=True)
-    return z.sign() * shrunk * torch.where(size > radius, radius / size, 1.0)
+    return torch.where(cap.sum(1, keepdim=True) <= radius, 0.0, lam.clamp_min(0))
 
 
 def l1_extreme(g: Rows, radius: Float[Tensor, "n 1"], room: Room | None = None) -> Rows:

@@ -6,6 +6,7 @@ keeps the best of each row by its margin, whatever the loss was.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import TypeVar
@@ -14,7 +15,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from tacit.attack.losses import Labels, Loss, Scores, margin, targeted
+from tacit.attack.losses import Labels, Loss, Scores, cross_entropy, margin, others, targeted
 from tacit.attack.norms import Norm, Room
 from tacit.attack.target import Target
 
@@ -22,7 +23,7 @@ Rows = Float[Tensor, "n D"]
 Numbers = Float[Tensor, " n"]
 State = TypeVar("State")
 
-ROWS_WORTH_DROPPING = 0.1
+WORTH_DROPPING = 0.3  # looks at a row: what a copy of its state costs
 
 
 @dataclass
@@ -43,6 +44,14 @@ class Search:
     best_delta: Float[Tensor, "rows D"]
     best_margin: Float[Tensor, " rows"]
     broken: Bool[Tensor, " points"]
+    wasted: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.norm.order == math.inf:
+            # cube and box are one box, met once
+            low, high = (-self.radius, self.radius) if self.room is None else self.room
+            low, high = torch.maximum(low, -self.radius), torch.minimum(high, self.radius)
+            self.room = low.expand_as(self.x).contiguous(), high.expand_as(self.x).contiguous()
 
     def look(self, delta: Rows) -> tuple[Numbers, Rows]:
         """The loss of each row and the direction against its gradient, zero where there is none."""
@@ -56,19 +65,26 @@ class Search:
         return self.offer(delta, self.target.scores(self.x + delta))
 
     def offer(self, delta: Rows, scores: Scores) -> Numbers:
-        """Keep what is better than the best of its row."""
+        """Keep what is better than the best of its row; a point that was broken before is done."""
         found = margin(scores, self.y)
-        better = found < self.best_margin[self.id]
-        self.best_delta[self.id[better]] = delta[better]
-        self.best_margin[self.id[better]] = found[better]
+        better = (found < self.best_margin[self.id]) & ~self.broken[self.point]
+        better = better.nonzero().squeeze(1)
+        ids = self.id[better]
+        self.best_delta.index_copy_(0, ids, delta.index_select(0, better))
+        self.best_margin[ids] = found[better]
         self.broken[self.point[found <= 0]] = True
         return found
 
     def prune(self, state: State) -> State:
-        """The rows of broken points dropped, here and in the state of the attack."""
-        live = ~self.broken[self.point]
-        if bool(live.any()) and live.double().mean() > 1 - ROWS_WORTH_DROPPING:
-            return state  # not worth the copies
+        """The rows of broken points dropped, here and in the state of the attack.
+
+        They wait until what they cost is worth the copies.
+        """
+        live = (~self.broken[self.point]).nonzero().squeeze(1)
+        self.wasted += 1 - len(live) / max(len(self.x), 1)
+        if len(live) and self.wasted < WORTH_DROPPING:
+            return state
+        self.wasted = 0.0
         self.x, self.y, self.radius = self.x[live], self.y[live], self.radius[live]
         self.room = None if self.room is None else (self.room[0][live], self.room[1][live])
         self.goal = None if self.goal is None else self.goal[live]
@@ -77,8 +93,8 @@ class Search:
 
     def move(self, delta: Rows, way: Rows, length: float | Float[Tensor, "n 1"]) -> Rows:
         """A step of that length in radii; a fresh random point of the ball where there is no way down."""
-        moved = delta + length * self.radius * way
-        lost = (way == 0).all(1, keepdim=True)
+        moved = torch.addcmul(delta, way, length * self.radius)
+        lost = way.norm(dim=1, keepdim=True) == 0
         if bool(lost.any()):
             anew = self.radius * self.norm.random(delta, self.generator)
             moved = torch.where(lost, anew, moved)
@@ -86,6 +102,8 @@ class Search:
 
     def project(self, z: Rows) -> Rows:
         """On ball and box."""
+        if self.norm.order == math.inf and self.room is not None:
+            return z.clamp(*self.room)
         return self.norm.project(z, self.radius, self.room)
 
 
@@ -100,10 +118,13 @@ def downhill(target: Target, x: Rows, y: Labels, loss: Loss) -> tuple[Scores, Nu
     """
     scores, pullback = target.with_pullback(x)
     value, slope = slope_of(loss, scores, y)
-    if bool((steepness(slope) == 0).any()):
-        _, steady = slope_of(margin, scores, y)
-        slope = torch.where(steepness(slope) == 0, steady, slope)
-    return scores, value, -pullback(slope / steepness(slope)).nan_to_num(nan=0.0)
+    steep = steepness(slope)
+    if bool((steep == 0).any()):
+        slope = torch.where(steep == 0, slope_of(margin, scores, y)[1], slope)
+        steep = steepness(slope)
+    down = pullback(slope / -steep)
+    # the sum finds NaN and inf in less time than the copy that replaces them
+    return scores, value, down if bool(down.sum().isfinite()) else down.nan_to_num(nan=0.0)
 
 
 def towards_goal(goal: Labels) -> Loss:
@@ -117,7 +138,20 @@ def towards_goal(goal: Labels) -> Loss:
 
 
 def slope_of(loss: Loss, scores: Scores, y: Labels) -> tuple[Numbers, Scores]:
-    """The loss and its derivative in the scores."""
+    """The loss and its derivative in the scores: known for logits, by autograd otherwise.
+
+    Margin: e_y less the mean of e_k over the largest others. log P(y | x): e_y less the probabilities.
+    """
+    if scores.dim() == 2 and (loss is margin or loss is cross_entropy):
+        value = loss(scores, y)
+        if loss is cross_entropy:
+            away = scores.softmax(1)
+        else:
+            rest = others(scores, y)
+            away = (rest == rest.amax(1, keepdim=True)).to(scores.dtype)
+            away /= away.sum(1, keepdim=True)
+        one = torch.ones_like(value).unsqueeze(1)
+        return value, away.neg_().scatter_add_(1, y.long().unsqueeze(1), one)
     with torch.enable_grad():
         leaf = scores.detach().requires_grad_(True)
         value = loss(leaf, y)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 import torch
@@ -19,6 +20,7 @@ from tacit.attack.losses import Labels, Loss, Scores
 from tacit.attack.norms import positive
 from tacit.errors import CallError, TacitError
 from tacit.nets import PolyReLUNet, TwoLayerNet
+from tacit.nets.poly_relu import power
 
 Rows = Float[Tensor, "n D"]
 
@@ -176,6 +178,16 @@ class PolyReLUTarget:
 
     net: PolyReLUNet
 
+    @cached_property
+    def _unit_w(self) -> Float[Tensor, "h D"]:
+        """w_j / ||w_j||, 0 where w_j = 0: what both products use, made once."""
+        return self.net.w / positive(self.net.w.norm(dim=1, keepdim=True))
+
+    @cached_property
+    def _mass(self) -> Float[Tensor, "C h"]:
+        """v_kj ||w_j||."""
+        return self.net.v * self.net.w.norm(dim=1)
+
     def scores(self, x: Rows) -> Scores:
         """The logits."""
         return self.with_pullback(x)[0]
@@ -183,30 +195,25 @@ class PolyReLUTarget:
     def with_pullback(self, x: Rows) -> tuple[Scores, Callable[[Scores], Rows]]:
         """The logits, and their gradients summed with weights."""
         net = self.net
-        u, scale = net.prepared(x)
-        z = (u @ net.w.T).clamp_min_(0)
-        if net.p == 1:
-            slope, powered, outer = (z > 0).to(z.dtype), z, net.v
-        else:
-            norm = net.w.norm(dim=1)
-            r = z.mul_(torch.where(norm > 0, 1 / norm, 0.0))
-            slope = r ** (net.p - 1)
-            powered, outer = r * slope, net.v * norm
-        plain = powered @ outer.T
-        logits = plain if scale is None else plain * scale
+        c = x if net.centre is None else x - net.centre
+        r = (c @ self._unit_w.T).clamp_min_(0)
+        # at p = 1 the lengths cancel, unless points are put on the sphere
+        sized = net.unit or (net.normalize_input and net.p > 1)
+        size = positive(c.norm(dim=1, keepdim=True)) if sized else None
+        if size is not None:
+            r.div_(size)
+        slope = r.sign() if net.p == 1 else power(r, net.p - 1)
+        plain = (r if net.p == 1 else r * slope) @ self._mass.T
+        logits = plain if size is None or net.unit else plain * size
 
         def pullback(cotangent: Scores) -> Rows:
-            gradient = ((cotangent @ (net.p * net.v)).mul_(slope)) @ net.w
-            if scale is not None:
-                along = (cotangent * plain).sum(1, keepdim=True)
-                gradient.addcmul_(along, u, value=1 - net.p)
-            elif net.unit:
-                gradient.addcmul_((gradient * u).sum(1, keepdim=True), u, value=-1)
-                gradient.div_(
-                    positive(
-                        (x if net.centre is None else x - net.centre).norm(dim=1, keepdim=True)
-                    )
-                )
+            gradient = (cotangent @ (net.p * self._mass)).mul_(slope) @ self._unit_w
+            if size is not None and net.unit:
+                u = c / size
+                gradient.addcmul_((gradient * u).sum(1, keepdim=True), u, value=-1).div_(size)
+            elif size is not None:
+                along = (cotangent * plain).sum(1, keepdim=True) / size
+                gradient.addcmul_(c, along, value=1 - net.p)
             return gradient
 
         return logits if net.b is None else logits + net.b, pullback

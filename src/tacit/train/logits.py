@@ -25,12 +25,14 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from tacit.errors import CallError, RunError
-from tacit.nets.poly_relu import PolyReLUNet
+from tacit.nets.poly_relu import PolyReLUNet, power
 from tacit.threads import side_by_side
 from tacit.train.losses import LossName
 from tacit.train.updates import Optimizer, updater
 
 State = dict[str, Tensor]
+PREPARED_AT_ONCE = 2**28  # numbers: a GB
+
 Watch = Callable[[int, tuple[PolyReLUNet, ...]], bool | None]
 
 
@@ -89,8 +91,18 @@ class LogitTraining:
         weights: Float[Tensor, " n"] | None = None,
     ) -> Float[Tensor, " members"]:
         """One step of every net on the mean loss of the batch; the losses before it, net after net."""
+        return self.show_prepared(*self.start[0].prepared(x), y, weights)
+
+    @torch.no_grad()
+    def show_prepared(
+        self,
+        u: Float[Tensor, "n D"],
+        scale: Float[Tensor, "n 1"] | None,
+        y: Int64[Tensor, " n"],
+        weights: Float[Tensor, " n"] | None = None,
+    ) -> Float[Tensor, " members"]:
+        """The same with points as `PolyReLUNet.prepared` gives them."""
         self.steps += 1
-        u, scale = self.start[0].prepared(x)
         batch = Batch(u, None if scale is None else scale.T, y, weights, self.loss)
 
         def move(part: tuple[str, float, State]) -> Tensor:
@@ -147,7 +159,7 @@ def gradients_of(state: State, p: float, batch: Batch) -> tuple[Float[Tensor, "*
         size = w.norm(dim=-1)
         inverse = torch.where(size > 0, 1 / size, 0.0)
         r = z.mul_(inverse.unsqueeze(-1))
-        slope = r ** (p - 1) if p != 2 else r.clone()
+        slope = power(r, p - 1) if p != 2 else r.clone()
         powered = r.mul_(slope)
     outer = v * size.unsqueeze(-2)
     logits = outer @ powered
@@ -204,17 +216,28 @@ def train_logits(
         workers=workers,
     )
     share = None if weights is None else weights / weights.mean()
+    # prepared once, unless a second copy of the points is too much
+    known = nets[0].prepared(x) if x.numel() <= PREPARED_AT_ONCE else None
     for epoch in range(epochs + 1):
         if epoch:
             order = torch.randperm(len(x), generator=generator, device=generator.device).to(
                 x.device
             )
             for rows in order.split(batch):
-                seen = training.show(x[rows], y[rows], None if share is None else share[rows])
+                u, scale = nets[0].prepared(x[rows]) if known is None else chosen(*known, rows)
+                at = None if share is None else share[rows]
+                seen = training.show_prepared(u, scale, y[rows], at)
             check_losses(seen, epoch)
         if watch is not None and watch(epoch, training.shown()):
             break
     return training.nets()
+
+
+def chosen(
+    u: Float[Tensor, "n D"], scale: Float[Tensor, "n 1"] | None, rows: Int64[Tensor, " k"]
+) -> tuple[Float[Tensor, "k D"], Float[Tensor, "k 1"] | None]:
+    """Some of the prepared points."""
+    return u.index_select(0, rows), None if scale is None else scale.index_select(0, rows)
 
 
 def vars_of(net: PolyReLUNet) -> State:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tacit.lab.exhibit import Exhibit, Paper
 from tacit.papers._checks import check_at_least, check_clusters, check_positive
-from tacit.papers.li2025 import _dynamics, _fig3a, _matrices, _story
+from tacit.papers.li2025 import _dynamics, _features, _fig3a, _matrices, _story
 
 PAPER = Paper(
     key="li2025",
@@ -136,4 +136,5 @@ EXHIBITS = (
     *_fig3a.EXHIBITS,
     *_dynamics.EXHIBITS,
     *_story.EXHIBITS,
+    *_features.EXHIBITS,
 )

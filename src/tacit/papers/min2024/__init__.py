@@ -14,7 +14,7 @@ from tacit.papers._checks import (
     check_positive,
     check_unique,
 )
-from tacit.papers.min2024 import _alg1, _alignment, _fig1, _fig2
+from tacit.papers.min2024 import _alg1, _alignment, _features, _fig1, _fig2, _images, _strict
 
 PAPER = Paper(
     key="min2024",
@@ -190,4 +190,7 @@ EXHIBITS = (
     *_fig2.EXHIBITS,
     *_alg1.EXHIBITS,
     *_alignment.EXHIBITS,
+    *_images.EXHIBITS,
+    *_features.EXHIBITS,
+    *_strict.EXHIBITS,
 )

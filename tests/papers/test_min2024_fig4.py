@@ -1,0 +1,225 @@
+"""min2024.fig4: features of digits, of a folder and of files; nets and attacks against plain numpy."""
+
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+from test_min2024 import Memory, bench, verdicts  # noqa: F401 (a fixture)
+
+from tacit.data.images import ImageFolder, load_images
+from tacit.errors import CallError, RunError
+from tacit.lab.bench import Bench
+from tacit.lab.progress import Silent
+from tacit.papers._embeddings import Chosen, balanced, class_means, embeddings_of, split
+from tacit.papers._frozen import Frozen
+from tacit.papers.min2024 import fig4
+from tacit.papers.min2024._features import EXHIBITS, SMOKE, FeatureNets
+
+TINY = replace(SMOKE, train=200, width=30, points=30, p=(1.0, 3.0))
+
+
+@pytest.fixture(scope="module")
+def outcome():
+    """A run on digits."""
+    return fig4.run(TINY, Bench("laptop", 0, "cpu", Silent(), Memory()))
+
+
+def write_folder(root, sizes, side=9):
+    """Images of one grey each: 20 times the class, plus the number of the image."""
+    for label, count in enumerate(sizes):
+        folder = root / f"{label + 1:03d}.kind{label}"
+        folder.mkdir(parents=True)
+        for i in range(count):
+            grey = np.full((side, side + 2, 3), 20 * label + i, np.uint8)
+            Image.fromarray(grey).save(folder / f"{i:04d}.png")
+
+
+@given(
+    sizes=st.lists(st.integers(1, 9), min_size=2, max_size=5),
+    count=st.integers(1, 60),
+    seed=st.integers(0, 99),
+)
+def test_a_choice_is_balanced_as_far_as_the_classes_last(sizes, count, seed):
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    rows = balanced(y, count, torch.Generator().manual_seed(seed))
+    assert len(rows) == len(set(rows.tolist())) == min(count, len(y))
+    taken = np.bincount(y[rows], minlength=len(sizes))
+    assert all(n == size or n >= taken.max() - 1 for n, size in zip(taken, sizes, strict=True))
+    # the first rows are balanced too: any prefix is the choice of a smaller count
+    some = balanced(y, (count + 1) // 2, torch.Generator().manual_seed(seed))
+    assert rows[: len(some)].tolist() == some.tolist()
+
+
+@given(
+    sizes=st.lists(st.integers(2, 12), min_size=2, max_size=4),
+    train=st.integers(1, 40),
+    test=st.integers(1, 40),
+    seed=st.integers(0, 99),
+)
+def test_the_two_parts_of_one_set_share_no_image_and_every_class_has_some_in_both(
+    sizes, train, test, seed
+):
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    first, second = split(y, train, test, torch.Generator().manual_seed(seed))
+    assert not set(first.tolist()) & set(second.tolist())
+    assert len(first) <= train
+    assert len(second) <= test
+    for rows, wanted in ((first, train), (second, test)):
+        assert wanted < len(sizes) or set(y[rows]) == set(range(len(sizes)))
+
+
+def test_chosen_rows_stream_in_full_batches():
+    whole = load_images("digits", "test")
+    rows = np.array([3, 4, 50, 51, 52, 200, 590])
+    some = Chosen(whole, rows)
+    got = list(some.batches(3))
+    assert [len(x) for x, _ in got] == [3, 3, 1]
+    assert np.array_equal(np.concatenate([x for x, _ in got]), whole.x[rows])
+    assert np.array_equal(np.concatenate([y for _, y in got]), whole.y[rows])
+    assert (len(some), some.top, some.classes) == (7, 16, whole.classes)
+    other = Chosen(whole, rows + 1)
+    assert some.fingerprint() != other.fingerprint() != whole.fingerprint()
+
+
+def test_features_of_digits_are_their_pixels_with_their_own_labels(bench):  # noqa: F811
+    found = embeddings_of(TINY, bench)
+    whole = load_images("digits", "train")
+    pixels, labels = whole.pixels().numpy(), whole.y
+    known = {row.tobytes(): int(y) for row, y in zip(pixels, labels, strict=True)}
+    for row, y in zip(found.train.x.numpy(), found.train.y.tolist(), strict=True):
+        assert known[row.tobytes()] == y
+    assert torch.bincount(found.train.y).tolist() == [20] * 10
+    assert sorted(found.train.y[:10].tolist()) == list(range(10))
+
+
+def test_a_folder_of_images_is_read_and_split(bench, tmp_path):  # noqa: F811
+    write_folder(tmp_path / "256_ObjectCategories", [8, 6, 4])
+    config = Frozen(str(tmp_path / "256_ObjectCategories"), "pixels", size=4, train=9, test=3)
+    found = embeddings_of(config, bench)
+    assert found.train.x.shape == (9, 48)
+    assert found.classes == 3
+    assert torch.bincount(found.test.y).tolist() == [1, 1, 1]
+    for part in (found.train, found.test):
+        assert ((part.x * 255 / 20).floor()[:, 0].long() == part.y).all()
+    assert config.named == "256_ObjectCategories by pixels"
+    with pytest.raises(CallError, match="size=32"):
+        embeddings_of(replace(config, size=None), bench)
+    assert len(ImageFolder(config.dataset, 4)) == 18
+
+
+def test_a_file_of_features_is_split_and_gets_the_papers_ten_superclasses(bench, tmp_path):  # noqa: F811
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(24, 12))
+    y = np.repeat(np.arange(24), 10)
+    np.savez(tmp_path / "f.npz", x=centres[y] + 0.1 * rng.normal(size=(240, 12)), y=y)
+    config = replace(TINY, dataset=str(tmp_path / "f.npz"), train=160, test=80, p=(1.0, 2.0))
+    outcome = fig4.run(config, bench)
+    assert outcome.data.attrs["superclasses"] == 10
+    assert outcome.nets["p2-seed0"].v.shape == (10, 30)
+    assert outcome.data.sizes["map_row"] == 20 * 5  # the first 20 classes
+    assert len(fig4.draw(outcome.data, config).axes) == 5
+    with pytest.raises(CallError, match="superclasses=30"):
+        fig4.run(replace(config, superclasses=30), bench)
+
+
+def test_class_means_are_means():
+    x, y = torch.arange(12.0).reshape(4, 3), torch.tensor([0, 1, 0, 1])
+    assert class_means(x, y).tolist() == [[3.0, 4.0, 5.0], [6.0, 7.0, 8.0]]
+
+
+def test_curves_and_attacks_agree_with_plain_numpy(bench, outcome):  # noqa: F811
+    found = embeddings_of(TINY, bench)
+    data, x, centre = outcome.data, found.test.x.double(), found.train.x.double().mean(0)
+    for p in TINY.p:
+        net = outcome.nets[f"p{p:g}-seed0"]
+        w, v, b = (t.double() for t in (net.w, net.v, net.b))
+
+        def logits(z, w=w, v=v, b=b, p=p):
+            c = z - centre
+            z = np.maximum((c @ w.T).numpy(), 0) ** p / (w.norm(dim=1) ** (p - 1)).numpy()
+            return z / (c.norm(dim=1, keepdim=True) ** (p - 1)).numpy() @ v.T.numpy() + b.numpy()
+
+        scores, label = logits(x), (found.test.y % 2).numpy()
+        right = scores.argmax(1) == label
+        assert right.mean() == pytest.approx(float(data.test_accuracy.sel(p=p)[-1, 0]), abs=0.011)
+        # at radius 0 an attack does nothing
+        assert np.array_equal(data.outlived.sel(p=p).values[0] > 0, right[: TINY.points])
+        shown = found.train.x[: TINY.shown].double()
+        c = shown - centre
+        hidden = np.maximum((c @ w.T).numpy(), 0) ** p / (w.norm(dim=1) ** (p - 1)).numpy()
+        hidden /= (c.norm(dim=1, keepdim=True) ** (p - 1)).numpy()
+        values = np.linalg.svd(hidden, compute_uv=False)
+        rank = (values**2).sum() / values[0] ** 2
+        assert float(data.stable_rank.sel(p=p)[-1, 0]) == pytest.approx(rank, rel=1e-4)
+
+
+def test_robust_accuracy_falls_with_the_radius_and_the_stronger_attack_is_no_weaker(outcome):
+    robust = outcome.data.robust
+    assert (robust.diff("radius") <= 0).all()
+    # one point may be found by chance
+    assert (outcome.data.strict <= robust.isel(radius=-1) + 1 / TINY.points).all()
+
+
+def test_the_map_is_the_cosine_of_centred_features(bench, outcome):  # noqa: F811
+    found = embeddings_of(TINY, bench).train
+    x, label = found.x.double().numpy(), outcome.data.label.values
+    rows = np.concatenate([np.flatnonzero(found.y.numpy() == k)[: TINY.each] for k in range(10)])
+    assert np.array_equal(found.y.numpy()[rows], label)
+    c = x[rows] - x.mean(0)
+    expected = c @ c.T / np.linalg.norm(c, axis=1)[:, None] / np.linalg.norm(c, axis=1)
+    np.testing.assert_allclose(outcome.data.correlation.values, expected, atol=1e-5)
+
+
+def test_the_claims_are_the_captions(outcome):
+    ids = {claim.id for claim in outcome.claims}
+    assert {"correlation.gap", "clean.p3", "rank.p3", "robust.p3", "strict.much"} <= ids
+
+
+def test_the_layer_as_written_trains_too(bench):  # noqa: F811
+    outcome = fig4.run(replace(TINY, layer="written", p=(3.0,), radius=(0.0, 0.1)), bench)
+    net = outcome.nets["p3-seed0"]
+    assert net.unit
+    assert not net.normalize_input
+    assert verdicts(outcome)  # p = 1 is not there: what needs it is left out
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [({"train": 0}, "train=0"), ({"superclasses": 1}, "superclasses=1"), ({"p": (0.5,)}, "p=0.5"),
+     ({"every": 0}, "every=0"), ({"radius": (-1.0,)}, "radius=-1"), ({"size": 0}, "size=0")],
+)  # fmt: skip
+def test_impossible_settings_are_refused(settings, words):
+    with pytest.raises(CallError, match=words):
+        replace(FeatureNets(), **settings)
+
+
+def test_too_few_images_for_the_classes_are_refused(bench):  # noqa: F811
+    with pytest.raises(CallError, match="none is of"):
+        embeddings_of(replace(TINY, train=5), bench)
+
+
+def test_a_missing_extractor_says_how_to_get_it(bench, monkeypatch):  # noqa: F811
+    monkeypatch.setitem(sys.modules, "efficientnet_lite_pytorch", None)
+    with pytest.raises(RunError, match="pip install"):
+        embeddings_of(replace(TINY, extractor="efficientnet-lite0"), bench)
+
+
+def test_the_paper_is_named_where_the_data_are_not_its_own(bench):  # noqa: F811
+    assert "timm:resnet152" in (fig4.substitute(FeatureNets(), bench) or "")
+    own = FeatureNets(dataset="./256_ObjectCategories", extractor="timm:resnet152")
+    assert fig4.substitute(own, bench) is None
+
+
+def test_a_class_of_one_image_cannot_be_split():
+    with pytest.raises(CallError, match="class 1 has one image"):
+        split(np.array([0, 0, 1]), 2, 1, torch.Generator())
+
+
+def test_the_entry_loads():
+    assert EXHIBITS[0].id == "min2024.fig4"
+    assert callable(EXHIBITS[0].load().run)

@@ -1,0 +1,276 @@
+"""`table1_strict` on scikit-learn's digits, at sizes of seconds."""
+
+import numpy as np
+import pytest
+import torch
+import xarray as xr
+
+from tacit.attack import apgd, cross_entropy, margin, walk
+from tacit.certify import logits
+from tacit.errors import CallError
+from tacit.lab.bench import Bench
+from tacit.lab.progress import Silent
+from tacit.papers.min2024 import strict
+from tacit.papers.min2024._strict import EXHIBITS, Strict
+from tacit.papers.min2024.image_nets import pictures_of
+from tacit.papers.min2024.strict_attacks import ATTACKS, GRADIENT, gradients
+from tacit.papers.min2024.strict_claims import claims
+
+SMALL = Strict(
+    dataset="digits",
+    classes=3,
+    p=(1.0, 3.0),
+    width=30,
+    epochs=25,
+    batch=100,
+    step=3e-3,
+    linf=(0.1,),
+    l2=(0.5, 0.25),
+    l1=(1.0,),
+    points=14,
+    steps=6,
+    restarts=1,
+    more_steps=12,
+    few=4,
+    certified=4,
+    queries=15,
+)
+
+
+class Memory(dict):
+    def put(self, name, data):
+        self[name] = data
+
+
+def bench(parts=None, scale="laptop"):
+    return Bench(scale, 0, "cpu", Silent(), Memory() if parts is None else parts)
+
+
+@pytest.fixture(scope="module")
+def parts():
+    return Memory()
+
+
+@pytest.fixture(scope="module")
+def outcome(parts):
+    with (
+        pytest.MonkeyPatch.context() as patch
+    ):  # shorter searches: what they find is tested elsewhere
+        for name, value in {
+            "WALK_STEPS": 3,
+            "KICKS": 0,
+            "BEST_STARTS": 1,
+            "DESCENT_STEPS": 6,
+        }.items():
+            patch.setattr(walk, name, value)
+        patch.setattr(logits, "TOLERANCE", 0.3)
+        return strict.run(SMALL, bench(parts))
+
+
+@pytest.fixture(scope="module")
+def points():
+    pictures = pictures_of("digits", 3)
+    return pictures.test_x[: SMALL.points], pictures.test_y[: SMALL.points]
+
+
+def verdicts(data):
+    return {claim.id: claim.verdict for claim in claims(data, SMALL, bench())}
+
+
+def test_the_catalogue_has_the_nets_and_radii_of_table_1():
+    paper = EXHIBITS[0].scales["paper"]
+    assert (paper.linf, paper.l2, paper.l1) == ((0.05, 0.1), (1.0, 2.0), (5.0, 10.0))
+    assert (paper.dataset, paper.width, paper.epochs, paper.steps) == ("mnist", 500, 51, 100)
+    assert paper.p == (1.0, 2.0, 3.0, 4.0)
+
+
+def test_the_first_attack_is_the_papers_and_points_are_counted_as_broken_with_ties(outcome, points):
+    x, y = points
+    for p in SMALL.p:
+        net = outcome.nets[f"p{p:g}-seed0"]
+        found = apgd(
+            net, x, y, (0.25, 0.5), norm=2, box=(0.0, 1.0), loss=cross_entropy,
+            starts=("random",), steps=6, seed=0,
+        )  # fmt: skip
+        here = outcome.data.broken.sel(attack="paper", p=p, seed=0)
+        assert here.values[here.norm == "l2"].tolist() == found.broken.int().tolist()
+        assert here.radius.values.tolist() == [0.1, 0.25, 0.5, 1.0]
+
+
+def test_the_worst_case_is_the_union_of_all_attacks(outcome):
+    data = outcome.data
+    assert data.attack.values.tolist() == list(ATTACKS)
+    by_hand = np.ones(data.kept.shape)
+    for a in range(len(ATTACKS)):
+        by_hand *= data.broken.values[:, a] != 1
+    kept = data.kept.transpose(*(d for d in data.broken.dims if d != "attack"))
+    assert (kept.values == by_hand).all()
+    assert data.worst.values == pytest.approx(data.kept.mean("point").values)
+    for name in GRADIENT:
+        assert (data.worst <= data.robust.sel(attack=name) + 1e-12).all()
+        assert (data.broken.sel(attack=name) >= 0).all()
+    # costly attacks are counted on the points they tried, and in no norm where they did not run
+    few = data.broken.sel(attack="square").isel(point=slice(0, SMALL.few))
+    l1 = (data.norm == "l1").values
+    assert (few.isel(row=~l1) >= 0).all()
+    assert (data.broken.sel(attack="square").isel(point=slice(SMALL.few, None)) == -1).all()
+    assert data.robust.sel(attack=["square", "minimal"]).isel(row=l1).isnull().all()
+    share = (few.isel(row=~l1) == 0).mean("point")
+    xr.testing.assert_allclose(data.robust.sel(attack="square").isel(row=~l1), share)
+
+
+def test_a_perturbation_made_for_a_net_breaks_it_and_others_only_where_it_does(outcome, points):
+    data = outcome.data
+    for p in SMALL.p:
+        own = data.transferred.sel(source=p, p=p)
+        assert (own == data.broken.sel(attack="paper", p=p)).all()
+    x, y = points
+    first, last = (outcome.nets[f"p{p:g}-seed0"] for p in SMALL.p)
+    found = apgd(
+        first, x, y, (1.0,), norm=1, box=(0.0, 1.0), loss=cross_entropy, starts=("random",),
+        steps=6, seed=0,
+    )  # fmt: skip
+    crossed = data.transferred.sel(source=1.0, p=3.0, seed=0).isel(row=-1)
+    assert crossed.values.tolist() == (margin(last(x + found.delta[0]), y) <= 0).int().tolist()
+    assert (data.broken.sel(attack="transfer", p=3.0, seed=0).isel(row=-1) >= crossed).all()
+
+
+def test_proofs_and_attacks_never_contradict_each_other(outcome):
+    data = outcome.data
+    kept = data.kept.isel(point=slice(0, SMALL.certified)).rename(point="sure")
+    assert not ((data.proved == 1) & (kept == 0)).any()
+    assert (data.proved == 1).any()
+    found = data.minimal.sel(kind="l2").transpose("p", "few", "seed").values
+    sure = data.proved_radius.sel(kind="l2").transpose("p", "sure", "seed").values
+    assert (sure <= found * (1 + 1e-6)).all()
+    assert (sure > 0).any()
+    assert data.minimal.sel(kind="l1").isnull().all()
+
+
+def test_gradients_are_those_of_autograd(outcome, points):
+    x, y = points
+    for p in SMALL.p:
+        net = outcome.nets[f"p{p:g}-seed0"]
+        leaf = x.double().requires_grad_()
+        wide = strict_double(net)
+        loss = torch.nn.functional.cross_entropy(wide(leaf), y, reduction="none")
+        (slope,) = torch.autograd.grad(loss.sum(), leaf)
+        found = gradients(net, x, y)
+        np.testing.assert_allclose(found["loss"], loss.detach(), rtol=1e-3, atol=1e-5)
+        np.testing.assert_allclose(found["slope"], slope.norm(dim=1), rtol=1e-3, atol=1e-5)
+        assert not found["flat"].any()
+        assert outcome.data.slope.sel(p=p, seed=0).values.tolist() == found["slope"].tolist()
+
+
+def strict_double(net):
+    held = {name: getattr(net, name).double() for name in ("w", "v", "b", "centre")}
+    return type(net)(**held, p=net.p, normalize_input=net.normalize_input, unit=net.unit)
+
+
+def test_what_an_interrupted_run_finished_is_not_computed_again(outcome, parts):
+    names = {f"strict-{kind}-0" for kind in ("linf", "l2", "l1")}
+    assert names <= set(parts)
+    marked = Memory({name: part.copy(deep=True) for name, part in parts.items()})
+    marked["strict-l2-0"]["far"] += 7
+    again = strict.run(SMALL, bench(marked)).data
+    assert (again.far.sel(kind="l2") >= 7).all()
+    xr.testing.assert_identical(again.drop_vars("far"), outcome.data.drop_vars("far"))
+
+
+def made(outcome, *, paper, worst, steps=None):
+    """The data of a world in which the attacks leave these shares of 1,000 points, (row, p)."""
+    left = dict.fromkeys(ATTACKS, worst) | {"paper": paper}
+    left |= {"steps": paper if steps is None else steps}
+    base = outcome.data.isel(point=0, drop=True)
+    order = np.arange(1000) / 1000
+    broken = np.stack(
+        [
+            (order[None, None] >= np.array(left[name])[:, :, None]).astype(np.int8)
+            for name in ATTACKS
+        ]
+    )
+    broken = xr.DataArray(broken[..., None], dims=("attack", "row", "p", "point", "seed"))
+    crossed = np.zeros((2, 4, 2, 1000, 1), np.int8)
+    few = np.array(worst)[:, :, None] * 0 + np.zeros(4)
+    ones = xr.DataArray(np.ones((2, 1, 1000)), dims=("p", "seed", "point"))
+    data = base.assign(
+        broken=broken,
+        transferred=(("source", "row", "p", "point", "seed"), crossed),
+        proved=(("row", "p", "sure", "seed"), few[..., None].astype(np.int8)),
+        minimal=base.minimal * 0 + xr.DataArray([1.0, 2.0], dims="p"),
+        proved_radius=base.proved_radius * 0 + xr.DataArray([0.5, 1.0], dims="p"),
+        far=base.far * 0,
+        slope=ones,
+    )
+    return data.assign(strict.accuracies(data))
+
+
+REAL = {"paper": [[0.2, 0.8]] * 4, "worst": [[0.2, 0.795]] * 4}
+
+
+def test_a_world_without_artefact_passes_and_its_numbers_are_right(outcome):
+    data = made(outcome, **REAL)
+    found = {claim.id: claim for claim in claims(data, SMALL, bench())}
+    assert found["artefact.l2"].measured == pytest.approx(1 - 0.595 / 0.6)
+    assert found["order"].measured == pytest.approx(0.595)
+    assert found["overstated"].measured == pytest.approx(0.005)
+    passed = {id for id, claim in found.items() if claim.verdict == "holds"}
+    assert set(found) - passed == {"proved.gain"}
+
+
+@pytest.mark.parametrize(
+    ("change", "id"),
+    [
+        ({"worst": [[0.2, 0.73]] * 4}, "artefact.linf"),
+        ({"worst": [[0.2, 0.15]] * 4}, "order"),
+        ({"worst": [[0.2, 0.77]] * 4}, "overstated"),
+        ({"steps": [[0.2, 0.78]] * 4}, "masked.steps"),
+    ],
+)
+def test_claims_about_attacks_fail_where_they_should(outcome, change, id):
+    assert verdicts(made(outcome, **(REAL | change)))[id] == "differs"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "id"),
+    [
+        ("transferred", lambda a: a * 0 + 1, "masked.transfer"),
+        ("far", lambda a: a + 0.02, "masked.far"),
+        ("slope", lambda a: a * 1e-13, "masked.slope"),
+        ("minimal", lambda a: a[:, :, :, ::-1] if a.dims[-1] == "p" else 1 / a, "minimal.l2"),
+        ("proved_radius", lambda a: 1 / a, "proved.radius"),
+        ("proved", lambda a: a * 0 + 1, "proved.sound"),
+    ],
+)
+def test_claims_about_the_rest_fail_where_they_should(outcome, name, value, id):
+    data = made(outcome, **REAL)
+    if name == "proved":  # a point that is proved and broken
+        data["broken"][{"point": 0, "attack": 0}] = 1
+    data = data.assign({name: value(data[name])})
+    assert verdicts(data.assign(strict.accuracies(data)))[id] == "differs"
+
+
+def test_a_point_that_only_queries_break_is_a_sign_of_masking(outcome):
+    data = made(outcome, **REAL)
+    data["broken"][{"point": 1, "attack": ATTACKS.index("square"), "p": 1, "row": 0}] = 1
+    assert verdicts(data.assign(strict.accuracies(data)))["masked.queries"] == "differs"
+
+
+def test_a_gain_that_is_proved_needs_no_attack(outcome):
+    data = made(outcome, paper=[[0.002, 0.9]] * 4, worst=[[0.002, 0.9]] * 4)
+    data["proved"][{"p": 1}] = 1
+    data = data.assign(strict.accuracies(data))
+    found = {claim.id: claim for claim in claims(data, SMALL, bench())}
+    assert found["proved.gain"].measured == pytest.approx(1 - 2 / 4)
+    assert found["proved.sound"].verdict == "holds"
+
+
+def test_wrong_settings_are_refused_in_the_users_words():
+    with pytest.raises(CallError, match="no gain to examine"):
+        Strict(p=(1.0,))
+    with pytest.raises(CallError, match=r"far_l2=1\.0: it is at least 2"):
+        Strict(far_l2=1.0)
+    with pytest.raises(CallError, match=r"points=10: it is at least 20 \(few\)"):
+        Strict(points=10, few=20)
+    with pytest.raises(CallError, match="more_steps=50"):
+        Strict(more_steps=50)
