@@ -33,6 +33,7 @@ SMALL = Strict(
     more_steps=12,
     few=4,
     certified=4,
+    proofs=("linf", "l2", "l1"),
     queries=15,
 )
 

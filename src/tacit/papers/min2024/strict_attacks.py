@@ -165,14 +165,17 @@ def on_few(trial: Trial, net: PolyReLUNet) -> dict[str, np.ndarray]:
     x, y = trial.few()
     radii = torch.tensor(trial.radii, dtype=torch.float64, device=x.device)
     sure_x, sure_y = x[: trial.config.certified], y[: trial.config.certified]
-    proved = logits_certified(net, sure_x, sure_y, radii, norm=trial.norm).to(torch.int8)
     out = {
-        "proved": proved,
+        "proved": torch.zeros(len(radii), len(sure_x), dtype=torch.int8),
         "radius": torch.full((len(sure_x),), torch.nan, dtype=torch.float64),
         "shortest": torch.full((len(x),), torch.nan, dtype=torch.float64),
     }
-    if trial.kind == "l2":
+    if trial.kind in trial.config.proofs and trial.kind == "l2":
         out["radius"] = logits_radius(net, sure_x, sure_y, norm=trial.norm)
+        out["proved"] = (out["radius"] > radii.unsqueeze(1)).to(torch.int8)
+    elif trial.kind in trial.config.proofs:
+        found = logits_certified(net, sure_x, sure_y, radii, norm=trial.norm)
+        out["proved"] = found.to(torch.int8)
     if trial.kind != "l1":
         height, width, channels = trial.image
         out["square"] = square(
