@@ -142,6 +142,7 @@ def test_the_data_page_runs(fast_and_clean, monkeypatch):
     assert torch.allclose(names["ready"].train.norm(dim=1), torch.ones(599))
 
 
+@pytest.mark.slow  # the estimator's page makes the same calls
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_readme_s_estimator_runs(fast_and_clean):
     X, y = load_digits(return_X_y=True)
@@ -159,7 +160,7 @@ def test_the_guide_to_robust_heads_runs_on_digits(fast_and_clean, monkeypatch, c
     script = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, "robust_head", script)  # its dataclass looks itself up
     spec.loader.exec_module(script)
-    few = ["--train", "200", "--test", "100", "--points", "4", "--attacked", "3"]
+    few = ["--train", "200", "--test", "100", "--points", "3", "--attacked", "2"]
     heads = script.main(["--dataset", "digits", *few, "--radii", "0.3", "--out", "out.png"])
     told = capsys.readouterr().out
     assert (fast_and_clean / "out.png").stat().st_size > 10_000
@@ -172,3 +173,16 @@ def test_the_guide_to_robust_heads_runs_on_digits(fast_and_clean, monkeypatch, c
     linear, _, mlp, ours, _ = heads
     assert linear.lower == pytest.approx(linear.upper, rel=0.01)  # exact from both sides
     assert np.median(ours.lower) > np.median(mlp.upper)
+
+
+@pytest.mark.slow
+def test_the_page_on_robust_heads_runs(fast_and_clean):
+    names: dict = {}
+    for block in code_of("docs/guide/robust-head.md"):
+        exec(block, names)
+    assert (names["lower"] <= names["upper"]).all()
+    assert (names["lower"] > 0).any()
+    x, y, whole = names["x"], names["y"], names["whole"]
+    found = names["apgd"](whole, x, y, [1e-4, 3.0], box=(0.0, 1.0), steps=20)
+    right = names["lower"] > 0
+    assert found.robust_accuracy.tolist() == pytest.approx([right.mean(), 0.0])

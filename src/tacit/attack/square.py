@@ -75,6 +75,8 @@ def square(
         raise CallError(
             f"image {image}: its height * width * channels must be the {task.x.shape[1]} coordinates of a point"
         )
+    if task.norm.order == 2 and min(image[:2]) < 2:
+        raise CallError(f"image {image}: in l2 the attack needs 2 pixels each way; take black_box")
     generator = torch.Generator(task.x.device).manual_seed(seed)
     first = (stripes if task.norm.order == math.inf else grid_of_bumps)(task.x, image, generator)
     size = task.norm.size(first).unsqueeze(1)

@@ -216,7 +216,10 @@ class PolyReLUTarget:
                 gradient.addcmul_(c, along, value=1 - net.p)
             return gradient
 
-        return logits if net.b is None else logits + net.b, pullback
+        logits = logits if net.b is None else logits + net.b
+        if not bool(logits.isfinite().all()):  # a NaN margin would count as unbroken
+            raise ModelError("the net's output holds NaN or inf: no margin can be read off it")
+        return logits, pullback
 
 
 def target_of(model: Any, shape: tuple[int, ...]) -> Target:

@@ -43,6 +43,7 @@ LEAST_PART, MOST_PART = 0.3, 0.7  # of the bracket, where the next radius lies
 ELEMENTS = 2**23  # numbers in the largest tensor
 ON_A_GPU = 32  # times as many
 SLACK = 1e-9  # taken off a radius
+LONGEST = 1e100  # lengths beyond it, or below its inverse, cannot be squared safely
 
 
 def logits_radius(
@@ -118,6 +119,8 @@ def prepared(
             raise CallError(f"the net's {name} holds NaN or inf: no radius can be given")
     if not bool(x.isfinite().all()):
         raise CallError("x holds NaN or inf: drop or impute those points first")
+    if len(x) != len(y):
+        raise CallError(f"{len(x)} points with {len(y)} labels: one label a point is needed")
     if x.shape[1] != net.w.shape[1]:
         raise CallError(f"x has {x.shape[1]} columns: the net takes {net.w.shape[1]}")
     C = len(net.v)
@@ -131,7 +134,17 @@ def prepared(
         )
     b, centre = (None if t is None else t.detach().double() for t in (net.b, net.centre))
     w, v = net.w.detach().double(), net.v.detach().double()
-    return replace(net, w=w, v=v, b=b, centre=centre), x.detach().double()
+    x = x.detach().double()
+    far = (x if centre is None else x - centre).norm(dim=1)
+    if len(far) and not float(far.max()) < LONGEST:
+        raise CallError(
+            f"a point is {float(far.max()):.3g} away from the centre: below {LONGEST:g} is wanted, rescale the data"
+        )
+    if bool(((w.norm(dim=1) < 1 / LONGEST) & w.any(1)).any()):
+        raise CallError(
+            f"a row of w is shorter than {1 / LONGEST:g}: no radius can be given; rescale w and v"
+        )
+    return replace(net, w=w, v=v, b=b, centre=centre), x
 
 
 def rivals_of(
@@ -152,7 +165,8 @@ def rivals_of(
     for k in range(C):
         pairs = pairs_of(net, x, own, torch.full_like(own, k), tau[k].expand(len(x)), norm)
         far[:, k] = first_order(pairs, norm) * pairs.unit
-    order = far.masked_fill(mine, torch.inf).argsort(1)  # the others are finite
+    finite = far.nan_to_num(nan=0.0, posinf=torch.finfo(far.dtype).max)
+    order = finite.masked_fill(mine, torch.inf).argsort(1)  # the own class last
     most = int((~mine).sum(1).max()) if len(x) else 0
     return own, order.masked_fill(mine.gather(1, order), -1)[:, :most], tau
 

@@ -89,6 +89,9 @@ def ball_bound(
     rho = r * moments.d.sum(1).sqrt() if norm is LINF else r
     M = (V.mT * k.unsqueeze(1)) @ V
     M = M + torch.diag_embed(2 * slant.unsqueeze(1) * root.squeeze(1).square())
+    # a power that overflows: nothing is proved there
+    lost = ~M.flatten(1).isfinite().all(1)
+    M = torch.where(lost[:, None, None], torch.eye(M.shape[1], dtype=M.dtype, device=M.device), M)
     e, Q = torch.linalg.eigh(M)
     e = e - EIGEN * e.abs().amax(1, keepdim=True)
     g = (beta @ pairs.u + 2 * slant.unsqueeze(1) * pairs.c) * root.squeeze(1)
@@ -109,6 +112,7 @@ def ball_bound(
         pull = (mass / r.square().unsqueeze(1)).clamp(SPREAD**-2, SPREAD**2)
         d = d * pull ** (part / 2)
         d = d / d.mean(1, keepdim=True)
+    bound = torch.where(lost | bound.isnan(), -torch.inf, bound)
     answer = Moments(
         moments.mean + part * (moved / reach - moments.mean),
         moments.square + part * (bent / reach.square() - moments.square),

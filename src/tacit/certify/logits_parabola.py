@@ -24,6 +24,7 @@ from torch import Tensor
 
 from tacit.certify.roots import power
 
+NEAR_THE_END = 1e-4
 Neurons = Float[Tensor, "m h"]
 
 AWAY = 0.02  # of the half-width: z0 keeps this distance from the end where K is taken,
@@ -76,8 +77,12 @@ def touch_above(mean: Neurons, var: Neurons, lo: Neurons, hi: Neurons, p: float)
 
 
 def touch_below(mean: Neurons, var: Neurons, lo: Neurons, hi: Neurons) -> Neurons:
-    """Where a parabola below phi should touch it."""
-    return torch.minimum(mean + var / (mean - lo), hi)
+    """Where a parabola below phi should touch it.
+
+    Next to hi the divided difference that bends it would be all rounding: it touches at hi itself, as a tangent.
+    """
+    z0 = torch.minimum(mean + var / (mean - lo), hi)
+    return torch.where(hi - z0 < NEAR_THE_END * (hi - lo), hi, z0)
 
 
 def parabolas(
