@@ -138,7 +138,7 @@ def prepared(
     far = (x if centre is None else x - centre).norm(dim=1)
     if len(far) and not float(far.max()) < LONGEST:
         raise CallError(
-            f"a point is {float(far.max()):.3g} away from the centre: below {LONGEST:g} is wanted, rescale the data"
+            f"a point is {float(far.max()):.3g} away from the centre: rescale the data to below {LONGEST:g}"
         )
     if bool(((w.norm(dim=1) < 1 / LONGEST) & w.any(1)).any()):
         raise CallError(
