@@ -160,7 +160,7 @@ def one_line(capsys: Capture) -> str:
             ["net.safetensors", "three.npz"],
             "y holds the labels 0, 1, 2: a model of one output takes",
         ),
-        (["net.safetensors", "small.npz"], "the model does not take points of shape (7,)"),
+        (["net.safetensors", "small.npz"], "features, x has 7"),
         (["net.safetensors", "bytes.npz"], "x holds integers (uint8)"),
         (["net.safetensors", "holes.npz"], "x holds NaN or inf in "),
         (["net.safetensors", "objects.npz"], "holds pickled objects, and is not opened"),

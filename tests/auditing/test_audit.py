@@ -19,11 +19,11 @@ from tacit.attack.attacked import Attacked
 from tacit.auditing import AuditRecord, attacks, audit, certificates, compare
 from tacit.auditing.rounding import double_of
 from tacit.auditing.subject import subject_of
-from tacit.certify import radius
+from tacit.certify import logits_radius, radius
 from tacit.data import min2024_mixture
 from tacit.errors import CallError, RunError
 from tacit.lab.progress import Silent
-from tacit.nets import average_net, centre_net, prop48_net
+from tacit.nets import PolyReLUNet, average_net, centre_net, poly_relu_start, prop48_net
 
 MIXTURE = min2024_mixture(D=20, K=4, K1=2, alpha=0.3)
 POINTS = MIXTURE.sample(100, torch.Generator().manual_seed(0))
@@ -97,6 +97,40 @@ def test_the_average_net_is_broken_by_one_direction_and_averages() -> None:
     for at in record.universal:
         assert at.delta.shape == (20,)
         assert float(at.delta.norm()) <= at.radius * (1 + 1e-6)
+
+
+def poly_relu(dtype: torch.dtype = torch.float64) -> tuple[PolyReLUNet, Any]:
+    """A small net and points of which some are wrong."""
+    generator = torch.Generator().manual_seed(0)
+    net = poly_relu_start(20, 12, 3, 2.0, [generator], dtype=dtype)
+    net = replace(net, w=net.w[0], v=net.v[0], b=None)
+    x = torch.randn(12, 20, generator=generator, dtype=dtype)
+    y = net(x).argmax(1)
+    y[:2] = (y[:2] + 1) % 3
+    return net, (x, y)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("norm", [2, math.inf])
+def test_a_poly_relu_net_is_certified_from_below(norm: float, dtype: torch.dtype) -> None:
+    net, (x, y) = poly_relu(dtype)
+    record = audited(net, (x, y), norm=norm, radii=(0.01, 0.1))
+    assert record.certificate.startswith("lower bounds of a PolyReLUNet")
+    expected = logits_radius(net, x, y, norm=norm)
+    assert record.lower.tolist() == pytest.approx(expected.tolist(), rel=1e-6)
+    assert bool((record.lower[2:] > 0).all())
+    assert bool((record.lower <= record.upper).all())
+
+
+@pytest.mark.parametrize("batch", [4, 100])
+def test_only_the_first_right_points_of_a_poly_relu_net_are_certified(
+    batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(certificates, "WORK", 100)  # of 20 features: 5 points
+    net, data = poly_relu()
+    record = audited(net, data, radii=(0.01,), batch=batch)
+    assert (record.lower > 0).nonzero().flatten().tolist() == [2, 3, 4, 5, 6]
+    assert "for the first 5 points that are right" in record.certificate
 
 
 def test_the_log_odds_of_a_multi_class_net_are_one_output() -> None:

@@ -11,7 +11,7 @@ from torch import nn
 from tacit.auditing.averaging import averaging, neurons_of
 from tacit.auditing.subject import subject_of
 from tacit.data import min2024_mixture
-from tacit.nets import Linear, TwoLayerNet, average_net, centre_net, prop48_net
+from tacit.nets import Linear, PolyReLUNet, TwoLayerNet, average_net, centre_net, prop48_net
 
 MIXTURE = min2024_mixture(D=100, K=10, K1=6, alpha=0.1)
 POINTS = MIXTURE.sample(1000, torch.Generator().manual_seed(0))
@@ -90,6 +90,23 @@ def test_one_subclass_a_class_tells_nothing() -> None:
 )
 def test_where_there_are_no_neurons_the_reason_is_given(model: object, reason: str) -> None:
     assert reason in str(neurons_of(model, (100,)))
+
+
+def test_a_poly_relu_net_sees_centred_points_and_counts_all_outputs() -> None:
+    points = MIXTURE.sample(200, torch.Generator().manual_seed(0))
+    y = (points.y > 0).long()
+    own = centre_net(MIXTURE, 3)
+    v = torch.stack([-own.v, own.v]) / 2
+    centre = torch.full((100,), 3.0).double()
+    net = PolyReLUNet(own.w, v, None, 2.0, centre, normalize_input=True)
+    x = points.x + centre
+    subject = subject_of(net, x, "cpu", gradient=True)
+    found = averaging(subject, x, y, points.z, 100)
+    plain = averaging(
+        subject_of(own, points.x, "cpu", gradient=True), points.x, points.y, points.z, 100
+    )
+    assert found.verdict == plain.verdict == "subclasses"
+    assert found.subclass_cosine == pytest.approx(plain.subclass_cosine)
 
 
 def test_the_neurons_of_a_multi_class_net_are_its_hidden_weights() -> None:

@@ -14,7 +14,15 @@ from torch import nn
 from tacit.auditing.subject import load_model, subject_of
 from tacit.data import min2024_mixture
 from tacit.errors import CallError, RunError
-from tacit.nets import MultiClassNet, TwoLayerNet, average_net, load_net, prop48_net
+from tacit.estimator import PolyReLUClassifier
+from tacit.nets import (
+    MultiClassNet,
+    PolyReLUNet,
+    TwoLayerNet,
+    average_net,
+    load_net,
+    prop48_net,
+)
 
 MIXTURE = min2024_mixture(D=20, K=4, K1=2, alpha=0.1)
 X = MIXTURE.sample(5, torch.Generator().manual_seed(0)).x
@@ -111,6 +119,32 @@ def test_a_saved_net_is_read(here: Path, net: TwoLayerNet | MultiClassNet) -> No
     tensors, meta = net.state()
     save_file(tensors, "net.safetensors", metadata=meta)
     assert torch.equal(load_model("net.safetensors")(X), net(X))
+
+
+def test_the_net_of_a_saved_classifier_is_read(here: Path) -> None:
+    y = torch.arange(len(X)) % 3
+    model = PolyReLUClassifier(width=5, max_iter=2, tol=10.0, n_iter_no_change=1).fit(X, y)
+    model.save("head.safetensors")
+    scores = load_model("head.safetensors")(X)
+    assert torch.allclose(scores, torch.from_numpy(model.decision_function(X)))
+
+
+def test_a_saved_classifier_of_subclasses_is_refused_with_the_remedy(here: Path) -> None:
+    y = torch.arange(len(X)) % 2
+    model = PolyReLUClassifier(
+        width=5, max_iter=2, tol=10.0, n_iter_no_change=1, supervision="subclasses"
+    )
+    model.fit(X, y, subclass=torch.arange(len(X)) % 4).save("head.safetensors")
+    with pytest.raises(CallError, match=r"several outputs each.*to_module\(\)"):
+        load_model("head.safetensors")
+
+
+def test_a_saved_classifier_without_its_outputs_is_damaged(here: Path) -> None:
+    net = PolyReLUNet(torch.ones(2, 20), torch.ones(3, 2))
+    tensors, meta = net.state()
+    save_file(tensors, "head.safetensors", metadata=meta | {"kind": "poly_relu_classifier"})
+    with pytest.raises(CallError, match="is damaged: no class of each output"):
+        load_model("head.safetensors")
 
 
 class Bomb:
@@ -219,7 +253,9 @@ class Odd(nn.Module):
         (Odd(lambda x: [][0]), "the model failed: IndexError: list index out of range"),
         (Odd(lambda x: torch.from_numpy(x.numpy())), "gives scores, but.*--black-box"),
         (nn.Linear(7, 2).eval(), r"does not take points of shape \(20,\): RuntimeError: mat1"),
-        (TwoLayerNet(torch.ones(2, 7), torch.ones(2)), r"points of shape \(20,\)"),
+        (TwoLayerNet(torch.ones(2, 7), torch.ones(2)), "the net takes 7 features, x has 20"),
+        (PolyReLUNet(torch.ones(2, 7), torch.ones(3, 2)), "the net takes 7 features, x has 20"),
+        (PolyReLUNet(torch.ones(4, 2, 20), torch.ones(4, 3, 2)), "ensemble dimensions"),
         (TwoLayerNet(torch.ones(3, 2, 20), torch.ones(3, 2)), "ensemble dimensions"),
         (Odd(lambda x: (x.sum(1) > 0).float()), "no gradient.*--black-box"),
         (Odd(lambda x: x.sum(1) * torch.nan), "NaN"),

@@ -190,9 +190,34 @@ def test_a_damaged_file_of_the_user_is_never_replaced(mnist, server, tmp_path, m
     (tmp_path / "mnist").mkdir()
     (tmp_path / "mnist" / IMAGES).write_bytes(b"mine")
     for call in (lambda: load_images("mnist"), lambda: fetch(mnist)):
-        with pytest.raises(RunError, match="remove it or put a good copy there"):
+        with pytest.raises(
+            RunError, match=r"replace or remove that file \(`tacit data fetch mnist` does not touch"
+        ):
             call()
     assert (tmp_path / "mnist" / IMAGES).read_bytes() == b"mine"
+
+
+def test_a_damaged_file_of_the_user_does_not_hide_a_good_copy(
+    mnist, server, cache, tmp_path, monkeypatch
+):
+    fetch(mnist)
+    monkeypatch.setenv("TACIT_DATA", str(tmp_path))
+    (tmp_path / "mnist").mkdir()
+    damaged = tmp_path / "mnist" / IMAGES
+    damaged.write_bytes(b"mine")
+    server.files.clear()
+    with pytest.warns(UserWarning, match="is damaged and .* is used") as told:
+        assert len(load_images("mnist", "train")) == 5
+    (line,) = (str(one.message) for one in told)
+    assert str(damaged) in line
+    assert str(cache / "mnist" / IMAGES) in line
+    assert present("mnist")
+    assert not fetch(mnist)
+    # where both are damaged, the user's is told
+    (cache / "mnist" / IMAGES).write_bytes(b"too")
+    with pytest.raises(RunError, match="does not touch"):
+        load_images("mnist", "train")
+    assert damaged.read_bytes() == b"mine"
 
 
 def test_a_file_is_hashed_once(mnist, server, cache, monkeypatch):

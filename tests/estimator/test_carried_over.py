@@ -113,7 +113,7 @@ def saved(tmp_path: Path) -> tuple[Path, dict[str, torch.Tensor], dict[str, str]
 @pytest.mark.parametrize(
     ("key", "value", "words"),
     [
-        ("kind", "poly_relu", "holds 'poly_relu' and no PolyReLUClassifier"),
+        ("kind", "poly_relu", "of kind 'poly_relu' and no PolyReLUClassifier"),
         ("classes", "[", "metadata cannot be read"),
         ("classes", '{"dtype": "V8", "values": [1, 2]}', "metadata cannot be read"),
         ("classes", '{"dtype": "<i8", "values": [1, 2]}', "10 outputs, 10 of them"),
@@ -163,6 +163,16 @@ def test_foreign_files_are_refused(tmp_path: Path) -> None:
         PolyReLUClassifier.load(tmp_path / "head")
     with pytest.raises(TacitError, match="nothing here"):
         PolyReLUClassifier.load(tmp_path / "nothing here")
+    with pytest.raises(CallError, match=r"is a folder: give the file that .*save"):
+        PolyReLUClassifier.load(tmp_path)
+    other = tmp_path / "other.safetensors"
+    save_file({"weight": torch.ones(2)}, other)
+    with pytest.raises(RunError, match=r"tensors of something else.*give a file that .*save wrote"):
+        PolyReLUClassifier.load(other)
+    tensors, meta = model.net_.state()
+    save_file(tensors, other, metadata=meta)
+    with pytest.raises(RunError, match=r"a net of kind 'poly_relu'.*load_net"):
+        PolyReLUClassifier.load(other)
     with pytest.raises(RunError, match="cannot be written"):
         model.save(tmp_path / "no folder" / "head")
 

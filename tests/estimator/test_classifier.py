@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from typing import Any
 
 import numpy as np
@@ -269,6 +270,23 @@ def test_bad_data_are_refused_in_words() -> None:
         quick(loss="exp", optimizer="sgd", learning_rate=1e6).fit(1e3 * X, y)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+def test_a_loss_that_blows_up_is_told(optimizer: str, dtype: type) -> None:
+    X, y = digits(50)
+    with pytest.raises(RunError, match=r"the loss is .* in epoch \d.*: take a smaller"):
+        quick(optimizer=optimizer, learning_rate=1e30).fit(X.astype(dtype), y)
+
+
+@pytest.mark.parametrize("missing", [None, float("nan")])
+def test_rows_without_a_subclass_are_refused(missing: Any) -> None:
+    X, y = digits(50)
+    subclass = np.array(y, dtype=object if missing is None else float)
+    subclass[7] = missing
+    with pytest.raises(CallError, match=r"subclass holds (None|nan) in row 7 \(1 rows"):
+        quick(supervision="subclasses").fit(X, y, subclass=subclass)
+
+
 def test_constant_features_among_others_do_no_harm() -> None:
     X, y = digits(100)
     padded = np.column_stack([X, np.full(100, 1e6)])
@@ -281,3 +299,16 @@ def test_a_gpu_that_is_not_there() -> None:
     with pytest.raises(CallError, match="torch sees no GPU"):
         quick(device="cuda").fit(X, y)
     assert quick(device="auto", max_iter=2).fit(X, y).net_.w.device.type == "cpu"
+
+
+def test_of_large_float32_weights_only_the_ratios_count() -> None:
+    X = np.random.RandomState(0).randn(120, 4).astype(np.float32)
+    y = (X[:, 0] > 0).astype(int)
+
+    def fitted(weights: np.ndarray) -> list[float]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = PolyReLUClassifier(width=8, max_iter=3, random_state=0)
+            return model.fit(X, y, sample_weight=weights).loss_curve_
+
+    np.testing.assert_allclose(fitted(np.full(120, 1e37)), fitted(np.ones(120)), rtol=1e-4)

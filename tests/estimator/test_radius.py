@@ -146,3 +146,12 @@ def test_labels_that_were_never_seen_are_refused() -> None:
         model.robust_radius(X, y + 9)
     with pytest.raises(CallError, match="3"):
         model.robust_radius(X, y, norm=3)
+    with pytest.raises(CallError, match="norm None: choose 1, 2, inf"):
+        model.robust_radius(X, y, norm=None)
+
+
+def test_norms_may_be_spelt_with_their_letter() -> None:
+    model, X, y = on_blobs()
+    for name, order in (("l1", 1), ("l2", 2), ("linf", np.inf)):
+        spelt = model.robust_radius(X[:3], y[:3], norm=name)
+        assert np.array_equal(spelt, model.robust_radius(X[:3], y[:3], norm=order))

@@ -15,6 +15,7 @@ from tacit.nets import MultiClassNet
 from tacit.papers._embeddings import Embeddings, embeddings_of
 from tacit.papers.li2025 import fig2cd, fig10
 from tacit.papers.li2025._features import EXHIBITS, Correlations, Embedded
+from tacit.papers.li2025.fig2cd_claims import claims
 
 PAIRS, MAP = (exhibit.scales["smoke"] for exhibit in EXHIBITS)
 
@@ -54,6 +55,17 @@ def test_orthogonal_classes_are_averaged_by_two_labels_and_decoupled_by_six(six)
     assert (outcome.data.lower <= outcome.data.upper).all()
     assert set(outcome.nets) == {"two-raw", "many-raw"}
     assert len(fig2cd.draw(outcome.data, config).axes) == 5
+
+
+def test_a_negative_entry_on_the_diagonal_is_not_nearly_diagonal(six):
+    """A quotient with it is negative, and would pass."""
+    _, outcome = six
+    cosine = outcome.data.cosine.copy(deep=True)
+    cosine.loc[{"net": "many", "feature": cosine.feature[2], "weight": cosine.weight[2]}] = -0.4
+    made = claims(outcome.data.assign(cosine=cosine), Bench("laptop", 0, "cpu", Silent(), Memory()))
+    (off,) = (claim for claim in made if claim.id == "off.raw")
+    assert (off.measured, off.verdict) == (np.inf, "differs")
+    assert "class 3 has cosine -0.40 with its own weight" in off.reason
 
 
 def test_the_two_label_net_is_the_difference_of_the_two_class_means():

@@ -110,6 +110,21 @@ def test_a_folder_of_images_is_read_and_split(bench, tmp_path):  # noqa: F811
     with pytest.raises(CallError, match="size=32"):
         embeddings_of(replace(config, size=None), bench)
     assert len(ImageFolder(config.dataset, 4)) == 18
+    (tmp_path / "256_ObjectCategories" / "001.kind0" / "RENAME2").write_text("no image")
+    with pytest.raises(RunError, match="--set skip_unreadable=true"):
+        embeddings_of(config, bench)
+    lines = []
+    again = embeddings_of(replace(config, skip_unreadable=True), replace(bench, say=lines.append))
+    assert "1 files of" in lines[0]
+    assert "left out" in lines[0]
+    assert torch.equal(again.train.x, found.train.x)
+
+
+def test_a_path_that_does_not_exist_is_told_first(bench, tmp_path):  # noqa: F811
+    for name in ("nowhere", "nowhere.npz"):
+        config = Frozen(str(tmp_path / name), "no extractor at all")
+        with pytest.raises(CallError, match=r"nowhere.*: this path does not exist"):
+            embeddings_of(config, bench)
 
 
 def test_a_file_of_features_is_split_and_gets_the_papers_ten_superclasses(bench, tmp_path):  # noqa: F811

@@ -14,7 +14,7 @@ from tacit.errors import CallError, RunError
 from tacit.lab.bench import Bench
 from tacit.lab.progress import Silent
 from tacit.nets import PolyReLUNet
-from tacit.papers.min2024 import fig3, image_claims, image_nets
+from tacit.papers.min2024 import fig3, fig3_panels, image_claims, image_nets
 from tacit.papers.min2024._images import EXHIBITS, RADII, Curves, ImageNets, Table
 
 SMALL = Curves(
@@ -291,6 +291,14 @@ def test_more_points_batches_and_shown_points_than_there_are():
 def test_the_figure_can_be_drawn(outcome):
     figure = fig3.draw(outcome.data, SMALL)
     assert len(figure.axes) == 5 + 30
+    assert figure.get_suptitle() == "digits, 2 classes, layer as released"
+
+
+def test_labels_are_pushed_apart_no_farther_than_needed():
+    apart = fig3_panels.apart
+    assert apart(np.array([3.0, 1.0, 9.0]), 1.0).tolist() == [3, 1, 9]
+    np.testing.assert_allclose(apart(np.array([5.0, 5.2, 9.0]), 1.0), [4.6, 5.6, 9.0])
+    np.testing.assert_allclose(apart(np.array([2.0, 2.0, 2.0]), 1.0), [1.0, 2.0, 3.0])
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """`table1_strict` on scikit-learn's digits, at sizes of seconds."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -232,6 +234,25 @@ def test_claims_about_attacks_fail_where_they_should(outcome, change, id):
     assert verdicts(made(outcome, **(REAL | change)))[id] == "differs"
 
 
+def test_what_cannot_be_measured_says_why(outcome):
+    flat = made(outcome, paper=[[0.99, 1.0]] * 4, worst=[[0.99, 1.0]] * 4)
+    flat = flat.assign(minimal=flat.minimal * 0, proved_radius=flat.proved_radius * 0)
+    found = {claim.id: claim for claim in claims(flat, SMALL, bench())}
+    for id, words in {
+        "artefact.l2": "shows a gain of 0.010 in l2 here: of less than 0.1",
+        "order": "no two neighbouring p keep between .05 and .95",
+        "minimal.l2": "wrong as they are",
+        "proved.radius": "the median at p = 1 is 0",
+    }.items():
+        assert found[id].verdict == "not testable here"
+        assert words in found[id].reason
+    proofs = replace(SMALL, proofs=("linf",))
+    none = flat.assign(proved_radius=flat.proved_radius * np.nan, minimal=flat.minimal + np.inf)
+    found = {claim.id: claim for claim in claims(none, proofs, bench())}
+    assert "no point was certified in l2" in found["proved.radius"].reason
+    assert "no perturbation was found" in found["minimal.linf"].reason
+
+
 @pytest.mark.parametrize(
     ("name", "value", "id"),
     [
@@ -267,8 +288,8 @@ def test_a_gain_that_is_proved_needs_no_attack(outcome):
 
 
 def test_wrong_settings_are_refused_in_the_users_words():
-    with pytest.raises(CallError, match="no gain to examine"):
-        Strict(p=(1.0,))
+    with pytest.raises(CallError, match="p=4: give at least two values, as in --set p=1,4"):
+        Strict(p=(4.0,))
     with pytest.raises(CallError, match=r"far_l2=1\.0: it is at least 2"):
         Strict(far_l2=1.0)
     with pytest.raises(CallError, match=r"points=10: it is at least 20 \(few\)"):

@@ -115,6 +115,60 @@ def test_an_order_that_is_broken_differs():
     assert (last.measured, last.verdict) == (4, "differs")
 
 
+def alike(data, kind, share):
+    """The data with every accuracy of this kind of attack at `share`: 0 or 1."""
+    left = data[f"outlived_{kind}"]
+    accuracy = data.accuracy.where(data.kind != kind, share)
+    return data.assign({"accuracy": accuracy, f"outlived_{kind}": left * 0 + 2 * share})
+
+
+@pytest.mark.parametrize("share", [0, 1])
+def test_rows_in_which_all_nets_are_at_0_or_1_are_not_compared(share):
+    found = {c.id: c for c in claims(alike(invented(PAPER), "l2", share), PAPER, bench())}
+    for id in ("grows.l2-1", "grows.l2-2"):
+        assert found[id].verdict == "not testable here"
+        assert f"from {share}.000 to {share}.000" in found[id].reason
+    assert found["grows.l1-5"].verdict == "holds"
+    last = found["agnostic"]
+    assert (last.measured, last.expected.value, last.n, last.verdict) == (4, 4, 4, "holds")
+    assert "the 4 rows of 6" in last.statement
+    data = invented(PAPER)
+    for kind in ("linf", "l2", "l1"):
+        data = alike(data, kind, share)
+    (last,) = (c for c in claims(data, PAPER, bench()) if c.id == "agnostic")
+    assert (last.verdict, last.measured) == ("not testable here", None)
+
+
+def test_a_tie_is_no_win_and_is_not_bold():
+    data = invented(PAPER)
+    top = data.accuracy.sel(p=4.0)
+    tied = data.assign(accuracy=data.accuracy.where((data.p != 3) | (data.kind != "l1"), top))
+    (last,) = (c for c in claims(tied, PAPER, bench()) if c.id == "agnostic")
+    assert (last.measured, last.expected.value, last.verdict) == (4, 6, "differs")
+
+    def bold(data):
+        texts = table1.draw(data, PAPER).axes[0].texts
+        return sum(text.get_weight() == "bold" for text in texts)
+
+    # two nets share the best clean accuracy of the paper's table
+    assert (bold(data), bold(tied)) == (6, 4)
+
+
+def printed(config):
+    figure = table1.draw(invented(LAPTOP), config)
+    numbers = [text.get_text() for text in figure.axes[0].texts]
+    legend = [text.get_text() for text in figure.axes[1].get_legend().get_texts()]
+    return len(numbers), "paper" in legend, figure.get_suptitle()
+
+
+def test_the_papers_numbers_are_drawn_for_its_data_alone():
+    assert printed(LAPTOP) == (56, True, "mnist, 10 classes, layer as released")
+    for changes in ({"dataset": "digits"}, {"classes": 2}, {"layer": "written"}):
+        config = replace(LAPTOP, **changes)
+        title = f"{config.dataset}, {config.classes} classes, layer as {config.layer}"
+        assert printed(config) == (28, False, title)
+
+
 @pytest.mark.parametrize(
     "changes",
     [{"dataset": "digits"}, {"classes": 2}, {"layer": "written"}, {"epochs": 20}, {"width": 100}],

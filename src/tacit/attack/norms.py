@@ -281,10 +281,13 @@ NORMS = {norm.name: norm for norm in (L1, L2, LINF)}
 
 
 def known_norm(norm: float | str | Norm) -> Norm:
-    """1, 2 or inf, as a number, as text, or the norm itself."""
+    """1, 2 or inf, as a number, as text ("inf" or "linf"), or the norm itself."""
     if isinstance(norm, Norm):
         return norm
-    name = norm if isinstance(norm, str) else "inf" if norm == math.inf else f"{norm:g}"
+    try:
+        name = norm.removeprefix("l") if isinstance(norm, str) else f"{norm:g}"
+    except (TypeError, ValueError):
+        name = ""
     if name not in NORMS:
         raise CallError(f"norm {norm}: choose {', '.join(NORMS)}")
     return NORMS[name]

@@ -5,7 +5,8 @@ subclasses (min2024, Section 3; li2025, Section 4). A neuron at a class mean of 
 1 with it and 1/sqrt(m) with each subclass mean, one at a subclass mean the other way round. Here each neuron's
 largest cosine with a class mean, and with a subclass mean, are averaged over neurons by mass, |v_j| ||w_j||.
 
-The neurons: hidden weights w of tacit's nets; of a torch module the rows of its first Linear layer where that
+The neurons: hidden weights w of tacit's nets (of a PolyReLU net, where the points are centred first, the mass is
+||w_j|| times the norm of column j of v); of a torch module the rows of its first Linear layer where that
 reads the input itself (mass: times the norm of what the next Linear layer gives it), else the rows of its last
 Linear layer, with the means taken of the features it reads.
 """
@@ -22,7 +23,7 @@ from torch import Tensor, nn
 
 from tacit.auditing.subject import Subject
 from tacit.measure.subclasses import find_subclasses, unit
-from tacit.nets import MultiClassNet, TwoLayerNet
+from tacit.nets import MultiClassNet, PolyReLUNet, TwoLayerNet
 
 NEAR = 0.5  # a mean cosine below this is near nothing
 APART = 0.05  # a difference of mean cosines below this decides nothing
@@ -119,6 +120,8 @@ def neurons_of(model: Any, shape: tuple[int, ...]) -> Neurons | str:
     if isinstance(model, MultiClassNet):
         w = model.w.flatten(0, 1)
         return _weighted(w, w.norm(dim=1), None, "hidden weights")
+    if isinstance(model, PolyReLUNet):
+        return _weighted(model.w, model.v.norm(dim=0) * model.w.norm(dim=1), None, "hidden weights")
     if not isinstance(model, nn.Module):
         return f"a {type(model).__name__} has no hidden weights at hand"
     owners = [part for part in model.modules() if list(part.parameters(recurse=False))]
@@ -147,7 +150,10 @@ def _inputs_of(
 ) -> Float[Tensor, "n D"] | None:
     """What the layer reads at each point (the points themselves where there is no layer); None if no rows."""
     if layer is None:
-        return x.flatten(1).double()
+        rows = x.flatten(1).double()
+        net = subject.model
+        centred = isinstance(net, PolyReLUNet) and net.centre is not None
+        return rows - net.centre.double().cpu() if centred else rows
     seen: list[Tensor] = []
     hook = layer.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].detach().cpu()))
     try:
@@ -155,8 +161,8 @@ def _inputs_of(
             subject.scores(part.to(subject.device, subject.dtype))
     finally:
         hook.remove()
-    rows = all(part.dim() == 2 for part in seen) and sum(map(len, seen)) == len(x)
-    return torch.cat(seen).double() if rows else None
+    single = all(part.dim() == 2 for part in seen) and sum(map(len, seen)) == len(x)
+    return torch.cat(seen).double() if single else None
 
 
 def means(features: Float[Tensor, "n D"], member: Int64[Tensor, " n"]) -> Float[Tensor, "g D"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import re
 import sys
 import zipfile
@@ -14,15 +15,19 @@ from typing import Any, get_args
 
 import torch
 from jaxtyping import Float, Shaped
+from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from tacit.attack.losses import margin
 from tacit.attack.target import ModelError, failure, loss_and_gradient, one_line, target_of
 from tacit.certify.radius import Classifier
 from tacit.errors import CallError, RunError, TacitError
-from tacit.nets import MultiClassNet, TwoLayerNet, load_net
+from tacit.nets import MultiClassNet, PolyReLUNet, TwoLayerNet, load_net
+from tacit.nets.saved import rebuilt, refuse_pickle
 
-OURS = get_args(Classifier)
+NETS = (TwoLayerNet, MultiClassNet, PolyReLUNet)
+OURS = (*get_args(Classifier), PolyReLUNet)
+CLASSIFIER = "poly_relu_classifier"  # the kind of what PolyReLUClassifier.save writes
 SPEC = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 SCRIPT = re.compile(r"(?P<path>.*?(?P<module>[^/\\]+))\.py(:(?P<name>.+))?")
 FEW = 8  # points that a model is tried on
@@ -76,7 +81,7 @@ def load_model(text: str) -> Any:
         if _holds_arrays(path):
             raise CallError(f"{text} is data (.npz): MODEL comes first, then DATA")
         try:
-            return load_net(path)
+            return _saved(path)
         except RunError as error:
             raise CallError(str(error)) from None
     if not SPEC.fullmatch(text):
@@ -109,7 +114,7 @@ def subject_of(model: Any, x: Float[Tensor, "n ..."], device: str, *, gradient: 
 
     With `gradient=False` nothing is differentiated: the model may be any callable on tensors.
     """
-    if isinstance(model, (TwoLayerNet, MultiClassNet)) and _ensemble(model):
+    if isinstance(model, NETS) and _ensemble(model):
         raise CallError(
             f"the net has ensemble dimensions, w is {tuple(model.w.shape)}: audit its members one by one"
         )
@@ -122,13 +127,17 @@ def subject_of(model: Any, x: Float[Tensor, "n ..."], device: str, *, gradient: 
         raise CallError(
             f"the model is {type(model).__name__}: give a torch module or one of tacit's nets"
         )
+    if isinstance(model, NETS) and x[0].numel() != model.w.shape[-1]:
+        raise CallError(f"the net takes {model.w.shape[-1]} features, x has {x[0].numel()}")
+    if isinstance(model, PolyReLUNet):
+        model = _to(model, torch.float64)  # in which its certificate is computed
     dtype = _dtype(model, x.dtype)
     if dtype.itemsize < 4:
         raise CallError(
             f"the model computes in {dtype}, too coarse for margins and lengths: call model.float() first, which "
             "keeps its weights"
         )
-    if isinstance(model, OURS) and not isinstance(model, (TwoLayerNet, MultiClassNet)):
+    if isinstance(model, OURS) and not isinstance(model, NETS):
         device = "cpu"  # the closed-form rules live there
     most = float(x.abs().max())
     if most > torch.finfo(dtype).max:
@@ -177,8 +186,35 @@ def _holds_arrays(path: Path) -> bool:
     return bool(names) and all(name.endswith(".npy") for name in names)
 
 
-def _ensemble(net: TwoLayerNet | MultiClassNet) -> bool:
-    return net.w.dim() > (2 if isinstance(net, TwoLayerNet) else 3)
+def _ensemble(net: TwoLayerNet | MultiClassNet | PolyReLUNet) -> bool:
+    return net.w.dim() > (3 if isinstance(net, MultiClassNet) else 2)
+
+
+def _saved(path: Path) -> Any:
+    """The net of a file; of a saved PolyReLUClassifier its net, where class k is output k."""
+    refuse_pickle(path)
+    try:
+        with safe_open(path, framework="pt") as file:
+            meta = file.metadata() or {}
+            if meta.get("kind") != CLASSIFIER:
+                return load_net(path)
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (OSError, SafetensorError):
+        return load_net(path)  # which tells what is wrong
+    net = rebuilt(path, tensors, meta | {"kind": "poly_relu"})
+    assert isinstance(net, PolyReLUNet)
+    try:
+        outputs = json.loads(meta["outputs"])
+    except (KeyError, ValueError) as error:
+        raise RunError(
+            f"{path} is damaged: no class of each output can be read ({error})"
+        ) from None
+    if outputs != list(range(net.v.shape[0])):
+        raise CallError(
+            f"{path} holds a classifier whose classes have several outputs each, which an audit of its net would "
+            "take for classes: give module:callable that returns PolyReLUClassifier.load(...).to_module()"
+        )
+    return net
 
 
 def _dtype(model: Any, given: torch.dtype) -> torch.dtype:
@@ -201,14 +237,17 @@ def moved(model: Any, device: str) -> Any:
     """The model on that device: a torch module itself, of a net a copy."""
     if isinstance(model, nn.Module):
         return model.to(device)
-    if isinstance(model, (TwoLayerNet, MultiClassNet)):
-        tensors: dict[str, Any] = {
-            field.name: value.to(device)
-            for field in fields(model)
-            if isinstance(value := getattr(model, field.name), Tensor)
-        }
-        return replace(model, **tensors)
-    return model
+    return _to(model, device) if isinstance(model, NETS) else model
+
+
+def _to(net: Any, where: str | torch.dtype) -> Any:
+    """A copy of a net, its tensors on that device or of that type."""
+    tensors: dict[str, Any] = {
+        field.name: value.to(where)
+        for field in fields(net)
+        if isinstance(value := getattr(net, field.name), Tensor)
+    }
+    return replace(net, **tensors)
 
 
 @contextmanager

@@ -83,7 +83,7 @@ class PolyReLUClassifier(Answers):
     n_iter_, loss_curve_, best_loss_ : epochs done, the mean loss of each, the least of them.
     validation_scores_, best_validation_score_ : accuracy after each epoch (None without early stopping).
     centre_ : mean of the training X, by `sample_weight`.
-    net_ : the net, on the CPU; as written it reads rows that are already centred and normalised.
+    net_ : the net, on the CPU; it holds the centre and reads rows of X as they are.
     subclass_labels_ : the class of each output of `net_`; `classes_` where supervision is "labels".
 
     Numbers are those of X: float32 where it is float32, else float64, which is about half as fast.

@@ -10,10 +10,13 @@ from jaxtyping import Float, Int64
 from numpy.random import RandomState
 from torch import Tensor
 
+from tacit.errors import RunError
 from tacit.estimator.head import Head
 from tacit.estimator.rows import Array, Rows
 from tacit.nets import PolyReLUNet, poly_relu_start
 from tacit.train.logits import LogitTraining, check_losses
+
+MOST_LOSS = 1e30  # no training comes back from there
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,11 @@ def one_epoch(
         weights = None if sample.weights is None else sample.weights[rows]
         total += training.show(sample.x[rows], sample.z[rows], weights) * (len(rows) / n)
     check_losses(total, epoch)
+    if float(total) > MOST_LOSS:
+        raise RunError(
+            f"the loss is {float(total):.3g} in epoch {epoch}, it blows up: take a smaller "
+            "learning_rate, or scale X"
+        )
     return float(total)
 
 

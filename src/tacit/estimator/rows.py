@@ -74,16 +74,29 @@ def validated(
     X, y = validate_data(estimator, X, y, dtype=(np.float64, np.float32), order="C", reset=reset)
     check_classification_targets(y)
     if subclass is not None:
-        subclass = np.unique(column_or_1d(subclass), return_inverse=True)[1]
+        subclass = column_or_1d(subclass)
         check_consistent_length(X, subclass)
+        check_named(subclass)
+        subclass = np.unique(subclass, return_inverse=True)[1]
     if sample_weight is None:
         return Rows(X, y, None, subclass), y
     weights = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
     kept = weights > 0
     if not kept.any():
         raise CallError("sample_weight: all of them are 0; at least one row must count")
-    rows = Rows(X, y, weights, subclass).take(kept)
+    # over the largest: sums of large weights overflow, and only the ratios count
+    rows = Rows(X, y, weights / weights.max(), subclass).take(kept)
     return rows, rows.y
+
+
+def check_named(subclass: Array) -> None:
+    """Every row has a subclass: None and NaN (which is not equal to itself) are no names."""
+    lacking = [i for i, name in enumerate(subclass.tolist()) if name is None or name != name]
+    if lacking:
+        raise CallError(
+            f"subclass holds {subclass[lacking[0]]} in row {lacking[0]} ({len(lacking)} rows in all): give every "
+            "row a subclass, or leave those rows out"
+        )
 
 
 def class_numbers(classes: Array, y: Array) -> Array:

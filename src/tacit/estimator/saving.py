@@ -51,6 +51,9 @@ def write_classifier(classifier: Any, path: Path) -> None:
 
 def read_classifier(cls: type[C], path: Path) -> C:
     """The classifier of that file; a foreign or damaged one is refused in one line."""
+    if not path.is_file():
+        what = "is a folder" if path.is_dir() else "does not exist"
+        raise CallError(f"{path} {what}: give the file that {cls.__name__}.save wrote")
     refuse_pickle(path)
     try:
         with safe_open(path, framework="pt") as file:
@@ -58,9 +61,11 @@ def read_classifier(cls: type[C], path: Path) -> C:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (OSError, SafetensorError) as error:
         raise RunError(f"{path} is no readable safetensors file: {error}") from error
-    if meta.get("kind") != KIND:
+    if (kind := meta.get("kind")) != KIND:
+        told = "tensors of something else" if kind is None else f"a net of kind {kind!r}"
         raise RunError(
-            f"{path} holds {meta.get('kind')!r} and no {cls.__name__}; tacit.nets.load_net reads nets"
+            f"{path} holds {told} and no {cls.__name__}: give a file that {cls.__name__}.save wrote "
+            "(tacit.nets.load_net reads tacit's nets)"
         )
     try:
         held = {name: json.loads(meta[name]) for name in NAMES}

@@ -92,13 +92,22 @@ def embeddings_of(config: Frozen, bench: Bench) -> Embeddings:
     """The features that a config asks for; the choice of images is the seed's, and the same in every exhibit."""
     stream = bench.generator("images")
     path = Path(config.dataset)
+    if config.is_path and not path.exists():
+        raise CallError(
+            f"dataset={config.dataset}: this path does not exist; give a folder of images by class, an .npz "
+            "file, or a folder with x.npy and y.npy"
+        )
     if config.is_features or (config.is_path and (path / "x.npy").is_file()):
         whole = load_features(path)
         parts = split(whole.y.numpy(), config.train, config.test, stream)
         return checked(*(taken(whole, rows) for rows in parts))
     extractor = named_extractor(config.extractor, config.size)
     if config.is_path:
-        folder = ImageFolder(path, folder_size(config, extractor))
+        folder = ImageFolder(path, folder_size(config, extractor), config.skip_unreadable)
+        if folder.skipped:
+            bench.tell(
+                f"{len(folder.skipped)} files of {config.dataset} cannot be read and are left out"
+            )
         parts = split(folder.y, config.train, config.test, stream)
         return checked(*(extracted(folder, rows, extractor, bench) for rows in parts))
     sources = [load_images(config.dataset, part) for part in ("train", "test")]

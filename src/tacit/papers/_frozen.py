@@ -16,6 +16,7 @@ class Frozen:
     and y.npy. What is one set is split by chance, every class in the proportion train : test. `extractor`:
     pixels, efficientnet-lite0, timm:MODEL or open_clip:MODEL/WEIGHTS (not used for features); `size` is the side
     that it gets images in, its own where none. `train` and `test` are at most so many images.
+    `skip_unreadable` leaves out the files of a folder that are no images.
     """
 
     dataset: str = "cifar10"
@@ -23,6 +24,7 @@ class Frozen:
     size: int | None = None
     train: int = 50_000
     test: int = 10_000
+    skip_unreadable: bool = False
 
     def __post_init__(self) -> None:
         for name in ("train", "test"):

@@ -72,8 +72,9 @@ def named_extractor(name: str, size: int | None = None) -> Extractor:
         return _open_clip(name, model, weights, size)
     near = difflib.get_close_matches(name, KNOWN, 1, 0.5)
     raise CallError(
-        f"no extractor {name!r}{f', did you mean {near[0]!r}?' if near else ''} Known: {', '.join(KNOWN)} (timm "
-        "and open_clip with any model of theirs), or a torch module of your own by make_extractor(module)"
+        f"there is no extractor {name!r}{f' (did you mean {near[0]!r}?)' if near else ''}: choose one of "
+        f"{', '.join(KNOWN)} (timm and open_clip with any model of theirs), as in --set extractor=pixels; in "
+        "Python also a torch module of your own, by make_extractor(module)"
     )
 
 

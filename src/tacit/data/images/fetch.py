@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from tacit.data.images.places import (
     VARIABLE,
     cache_folder,
     check,
+    copies_of,
     data_folder,
     folders_of,
     is_whole,
@@ -20,7 +22,10 @@ from tacit.errors import RunError
 
 
 def gather(dataset: Dataset, part: Part) -> list[Path]:
-    """The files of the part, each checked; those that are nowhere are downloaded first."""
+    """The files of the part, each checked; those that are nowhere are downloaded first.
+
+    A damaged copy under $TACIT_DATA is passed over, with a warning, where the cache has a whole one.
+    """
     files = dataset.files[part]
     missing = [file for file in files if look(dataset, file) is None]
     if missing:
@@ -28,13 +33,17 @@ def gather(dataset: Dataset, part: Part) -> list[Path]:
     paths = [look(dataset, file) or cache_folder() / dataset.folder / file.name for file in files]
     for path, file in zip(paths, files, strict=True):
         check(path, file, dataset)
+        if (first := copies_of(dataset, file)[0]) != path:
+            told = f"{first} is damaged and {path} is used: replace or remove the damaged file"
+            warnings.warn(told, stacklevel=3)
     return paths
 
 
 def fetch(dataset: Dataset) -> bool:
     """Make all files of the set be here; whether anything had to be downloaded.
 
-    A damaged file in the cache is replaced; one under $TACIT_DATA is the user's, and is told.
+    A damaged file in the cache is replaced; one under $TACIT_DATA is the user's, and is told unless the cache has
+    a whole copy.
     """
     wanted = []
     for file in dataset.all_files:

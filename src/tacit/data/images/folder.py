@@ -151,7 +151,7 @@ def _unreadable(broken: list[tuple[Path, str]], readable: int) -> RunError:
     files = "1 file" if len(broken) == 1 else f"{len(broken)} files"
     return RunError(
         f"{files} of {readable + len(broken)} cannot be read: {named}{more}; mend or remove them, or leave them "
-        "out with skip_unreadable=True"
+        "out with skip_unreadable=True (exhibits: --set skip_unreadable=true)"
     )
 
 

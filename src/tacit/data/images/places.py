@@ -42,14 +42,23 @@ def folders_of(dataset: Dataset) -> list[Path]:
 
 
 def look(dataset: Dataset, file: DataFile) -> Path | None:
-    """The first of these folders that has the file, whole or not."""
+    """The first whole copy of the file in these folders; where none is whole the first, where none is, None."""
+    copies = copies_of(dataset, file)
+    if len(copies) < 2:
+        return copies[0] if copies else None
+    return next((path for path in copies if is_whole(path, file)), copies[0])
+
+
+def copies_of(dataset: Dataset, file: DataFile) -> list[Path]:
+    """The copies of the file in these folders, whole or not."""
+    found = []
     for folder in folders_of(dataset):
         try:
             if (folder / file.name).is_file():
-                return folder / file.name
+                found.append(folder / file.name)
         except OSError as error:
             raise _unreadable(folder, error) from None
-    return None
+    return found
 
 
 def is_whole(path: Path, file: DataFile) -> bool:
@@ -61,10 +70,11 @@ def check(path: Path, file: DataFile, dataset: Dataset) -> None:
     """A `RunError` if the file is not what was published: which, the two hashes, and the remedy."""
     if is_whole(path, file):
         return
-    again = f"`tacit data fetch {dataset.name}` downloads it anew"
-    remedy = (
-        again if cache_folder() in path.parents else f"remove it or put a good copy there; {again}"
-    )
+    fetch = f"`tacit data fetch {dataset.name}`"
+    if cache_folder() in path.parents:
+        remedy = f"{fetch} downloads it anew"
+    else:
+        remedy = f"replace or remove that file ({fetch} does not touch ${VARIABLE})"
     raise RunError(
         f"{path} is damaged or truncated: {path.stat().st_size:,} bytes with SHA-256 {sha256_of(path)}, expected "
         f"{file.size:,} bytes with {file.sha256}: {remedy}"

@@ -39,6 +39,10 @@ def matrix_claims(data: xr.Dataset, reading: str, bench: Bench) -> list[Claim]:
     own, apart = side[:, None] == side, ~np.eye(len(side), dtype=bool)
     off, on = np.where(apart, many, -np.inf), np.diagonal(many, axis1=1, axis2=2)
     tops = np.stack([off.max(1), off.max(2)])
+    # a quotient says nothing where an entry on the diagonal is not positive
+    least = on.min(1)
+    ratio = np.divide(off.max((1, 2)), least, out=np.full_like(least, np.inf), where=least > 0)
+    worst = int(on.min(0).argmin())
     a, b = np.unravel_index(np.where(apart, many.mean(0), -np.inf).argmax(), apart.shape)
     i, j = np.unravel_index(np.where(own, two.min(0), np.inf).argmin(), own.shape)
     return [
@@ -57,10 +61,12 @@ def matrix_claims(data: xr.Dataset, reading: str, bench: Bench) -> list[Claim]:
         ),
         tell(
             f"off.{reading}",
-            "k labels: the matrix is nearly diagonal, no entry off the diagonal above half of the least on it "
-            f"(measured: the ratio){AFTER[reading]}", WHERE + "d", Expected(max=DIAGONAL),
-            float((off.max((1, 2)) / on.min(1)).max()),
-            because=f"the weight of class {b + 1} sees class {a + 1} too: their embeddings are alike",
+            "k labels: the matrix is nearly diagonal, in our reading no entry off the diagonal above half of the "
+            f"least on it (measured: the ratio, inf where the least is not positive){AFTER[reading]}",
+            WHERE + "d", Expected(max=DIAGONAL), float(ratio.max()),
+            because=f"the weight of class {b + 1} sees class {a + 1} too: their embeddings are alike"
+            if least.min() > 0
+            else f"on the diagonal, class {worst + 1} has cosine {on[:, worst].min():.2f} with its own weight",
         ),
     ]  # fmt: skip
 
@@ -80,8 +86,9 @@ def accuracy_claims(data: xr.Dataset, reading: str, bench: Bench) -> list[Claim]
         ),
         judge(
             f"compromised.{reading}",
-            f"h neurons a class compromise no accuracy: within {CLOSE:g} of logistic regression on the same "
-            f"embeddings in k classes, or better (measured: the difference){AFTER[reading]}",
+            "h neurons a class compromise no accuracy: in our reading, they are at most "
+            f"{CLOSE:g} below logistic regression on the same embeddings in k classes (measured: the difference)"
+            f"{AFTER[reading]}",
             "Section 6.1", Expected(min=0.0, tolerance=CLOSE), float(gap.mean()), n=n, smoke=bench.smoke,
         ),
     ]  # fmt: skip

@@ -41,9 +41,12 @@ def over_steps(axes: Axes, data: xr.Dataset) -> None:
         found = data.accuracy.sel(net=net)
         axes.plot(data["T"], found.mean("seed"), "o-", color=COLOURS[net], markersize=4, label=name)
     axes.set_xscale("log")
+    steps = data["T"].values
+    axes.set_xticks(steps, [f"{T:g}" for T in steps])
+    axes.minorticks_off()
     axes.set_xlabel("steps")
     axes.set_title("accuracy in two classes")
-    axes.legend(loc="upper left", fontsize="small")
+    axes.legend(loc="best", fontsize="small")
 
 
 def over_radius(axes: Axes, data: xr.Dataset) -> None:
@@ -60,4 +63,4 @@ def over_radius(axes: Axes, data: xr.Dataset) -> None:
     axes.set_xlim(0, None)
     axes.set_xlabel(r"$\ell_2$ radius, in lengths of $z$")
     axes.set_title("robust accuracy")
-    axes.legend(loc="upper right", fontsize="small", title="certified to attacked")
+    axes.legend(loc="best", fontsize="small", title="certified to attacked")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from tacit.errors import CallError
 from tacit.lab.exhibit import Exhibit
 from tacit.papers._checks import check_at_least, check_positive, check_unique
 from tacit.papers.min2024._images import ImageNets
@@ -42,7 +43,11 @@ class Strict(ImageNets):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_at_least("p", (len(self.p),), 2, "there is no gain to examine with fewer values")
+        if len(self.p) < 2:
+            given = ",".join(f"{p:g}" for p in self.p)
+            raise CallError(
+                f"p={given}: give at least two values, as in --set p=1,4 (one alone shows no gain)"
+            )
         for name in ("linf", "l2", "l1"):
             radii = getattr(self, name)
             check_at_least(name, (len(radii),), 1, "radii")

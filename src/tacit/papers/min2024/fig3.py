@@ -26,7 +26,7 @@ from tacit.papers.min2024.fig3_panels import (
     rank_panel,
     robust_panel,
 )
-from tacit.papers.min2024.image_claims import curve_claims, other_data
+from tacit.papers.min2024.image_claims import curve_claims, other_data, setting_of
 from tacit.papers.min2024.image_nets import (
     BOX,
     Attack,
@@ -123,4 +123,5 @@ def draw(data: xr.Dataset, config: Curves) -> Figure:
     rank_panel(figure.add_subplot(top[2]), data, config)
     robust_panel(figure.add_subplot(top[3]), data, config)
     picture_panel(figure, grid[1], data)
+    figure.suptitle(setting_of(config), fontsize="medium")
     return figure

@@ -9,9 +9,13 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.gridspec import SubplotSpec
+from matplotlib.ticker import MaxNLocator
+from sklearn.isotonic import isotonic_regression
 
 from tacit.papers.min2024._images import Curves
 from tacit.papers.min2024.image_claims import sampling_error
+
+LABEL = 0.08  # height of a label, of the axes
 
 
 def correlation_panel(axes: Axes, data: xr.Dataset) -> None:
@@ -41,30 +45,42 @@ def accuracy_panel(axes: Axes, data: xr.Dataset, config: Curves) -> None:
     settled = data.sel(epoch=slice(max(1, config.epochs // 10), None))
     low = float(min(settled.test_accuracy.min(), settled.train_accuracy.min()))
     axes.set_ylim(low - 0.1 * (1 - low), 1 + 0.05 * (1 - low))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("epoch")
     axes.set_ylabel("accuracy")
     axes.set_title("(b) test (full), train (dashed)")
-    axes.legend(loc="lower right")
+    axes.legend(loc="best")
 
 
 def rank_panel(axes: Axes, data: xr.Dataset, config: Curves) -> None:
     """(c) stable rank of the hidden features of the training points."""
     for index, p in enumerate(config.p):
         band(axes, data.stable_rank.sel(p=p), f"C{index}")
-        end = data.stable_rank.sel(p=p).isel(epoch=-1).mean()
+    axes.set_ylim(0, None)
+    end = data.stable_rank.isel(epoch=-1).mean("seed").sel(p=list(config.p)).values
+    places = apart(end, LABEL * axes.get_ylim()[1])
+    for index, (p, place) in enumerate(zip(config.p, places, strict=True)):
         axes.annotate(
             f"$p$ = {p:g}",
-            (config.epochs, float(end)),
+            (config.epochs, float(place)),
             xytext=(3, 0),
             textcoords="offset points",
             color=f"C{index}",
             va="center",
             annotation_clip=False,
         )
-    axes.set_ylim(0, None)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("epoch")
     axes.set_ylabel(r"$\|A\|_F^2\,/\,\|A\|_2^2$")
     axes.set_title("(c) stable rank of the features")
+
+
+def apart(at: np.ndarray, gap: float) -> np.ndarray:
+    """The places nearest to `at` (least squares) in the same order, with at least `gap` from one to the next."""
+    order, room = at.argsort(), gap * np.arange(len(at))
+    places = np.empty(len(at))
+    places[order] = isotonic_regression(at[order] - room) + room
+    return places
 
 
 def robust_panel(axes: Axes, data: xr.Dataset, config: Curves) -> None:

@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from tacit.lab.bench import Bench
 from tacit.lab.exhibit import Outcome
 from tacit.papers.min2024._strict import Strict
-from tacit.papers.min2024.image_claims import other_data
+from tacit.papers.min2024.image_claims import other_data, setting_of
 from tacit.papers.min2024.image_nets import Nets, Pictures, pictures_of, trained_nets
 from tacit.papers.min2024.strict_attacks import (
     GRADIENT,
@@ -126,4 +126,5 @@ def draw(data: xr.Dataset, config: Strict) -> Figure:
     transfer_panel(figure.add_subplot(grid[1, 3:6]), data, "e")
     radius_panel(figure.add_subplot(grid[1, 6:9]), data, "f")
     gradient_panel(figure.add_subplot(grid[1, 9:12]), data, "g")
+    figure.suptitle(setting_of(config), fontsize="medium")
     return figure

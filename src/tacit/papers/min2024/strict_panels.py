@@ -131,7 +131,8 @@ def radius_panel(axes: Axes, data: xr.Dataset, letter: str) -> None:
         axes.plot(data.p, sure / unit, "v--", color=f"C{j}", label=f"{SAID[kind]} proved")
         axes.fill_between(data.p, sure / unit, found / unit, color=f"C{j}", alpha=0.12, linewidth=0)
     axes.set_xticks(data.p.values)
-    axes.set_ylim(0, None)
+    # room for the legend above the curves
+    axes.set_ylim(0, 1.5 * axes.get_ylim()[1])
     axes.set_xlabel("$p$")
     axes.set_title(f"({letter}) median radius, relative")
     axes.legend(fontsize="x-small", loc="upper left")

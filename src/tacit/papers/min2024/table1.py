@@ -16,7 +16,13 @@ from matplotlib.figure import Figure
 from tacit.lab.bench import Bench
 from tacit.lab.exhibit import Outcome
 from tacit.papers.min2024._images import Table
-from tacit.papers.min2024.image_claims import other_data, sampling_error, seed_error
+from tacit.papers.min2024.image_claims import (
+    other_data,
+    papers_data,
+    sampling_error,
+    seed_error,
+    setting_of,
+)
 from tacit.papers.min2024.image_nets import (
     Attack,
     outlived,
@@ -87,10 +93,13 @@ def table_of(
 
 
 def draw(data: xr.Dataset, config: Table) -> Figure:
-    """Measured and printed numbers: as a table, and over p for each norm."""
+    """Measured and printed numbers: as a table, and over p for each norm; the paper's are of its data alone."""
+    if not papers_data(config, 10):
+        data = data.assign(paper=xr.full_like(data.paper, np.nan))
     figure = Figure(figsize=(13.5, 3.9))
     grid = figure.add_gridspec(1, 4, width_ratios=[1.75, 1, 1, 1])
     table_panel(figure.add_subplot(grid[0]), data, config)
     for column, kind in enumerate(NORMS, start=1):
         norm_panel(figure.add_subplot(grid[column]), data, kind, chr(ord("a") + column))
+    figure.suptitle(setting_of(config), fontsize="medium")
     return figure

@@ -15,12 +15,14 @@ DARK = 0.55  # text on cells darker than this is white
 
 
 def table_panel(axes: Axes, data: xr.Dataset, config: Table) -> None:
-    """(a) the table: what was measured, the paper's number below it; the best of a row is bold."""
+    """(a) the table: what was measured, the paper's number below it; the best of a row, if it is one, is bold."""
     mean = data.accuracy.mean("seed").values
+    printed = mean.round(3)
     axes.imshow(mean, cmap="Blues", vmin=0, vmax=1.15, aspect="auto")
     for i, j in np.ndindex(mean.shape):
         colour = "white" if mean[i, j] > DARK * 1.15 else "0.15"
-        weight = "bold" if mean[i, j] == mean[i].max() else "normal"
+        best = (printed[i] >= printed[i, j]).sum() == 1
+        weight = "bold" if best else "normal"
         paper = float(data.paper[i, j])
         lift = 0.0 if math.isnan(paper) else 0.12
         axes.text(
@@ -78,10 +80,11 @@ def norm_panel(axes: Axes, data: xr.Dataset, kind: str, letter: str) -> None:
     if np.isfinite(here.paper.values).any():
         axes.plot([], [], "D", color="0.35", markerfacecolor="none", markersize=8, label="paper")
     axes.set_xticks(here.p.values)
-    axes.set_ylim(0, 1.15)
+    # room for the legend: two entries a row
+    axes.set_ylim(0, 1.05 + 0.12 * math.ceil(len(axes.get_legend_handles_labels()[1]) / 2))
     axes.set_yticks(np.linspace(0, 1, 6))
     axes.set_xlabel("$p$")
     axes.set_ylabel("robust accuracy")
     n = int(here.points[0])
     axes.set_title(f"({letter}) {NAMES[kind]} attack, {n:,} points")
-    axes.legend(loc="upper center", ncols=3, columnspacing=1, handletextpad=0.4)
+    axes.legend(loc="upper center", ncols=2, columnspacing=1, handletextpad=0.4, fontsize="small")
