@@ -154,6 +154,7 @@ def test_the_readme_s_estimator_runs(fast_and_clean):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.slow
 def test_the_guide_to_robust_heads_runs_on_digits(fast_and_clean, monkeypatch, capsys):
     path = ROOT / "docs/guide/robust_head.py"
     spec = importlib.util.spec_from_file_location("robust_head", path)

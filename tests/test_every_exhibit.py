@@ -20,7 +20,21 @@ def test_no_paper_is_broken() -> None:
     assert [str(broken) for broken in catalogue().broken] == []
 
 
-@pytest.mark.parametrize("id", list(catalogue().exhibits))
+# half a minute each with shapes enforced; their own tests run smaller ones
+LONG = {
+    "frei2023.beyond",
+    "frei2023.thm3.1",
+    "frei2023.thm4.2",
+    "li2025.fig2cd",
+    "min2024.table1_strict",
+    "min2025.transition",
+}
+EVERY = [
+    pytest.param(id, marks=pytest.mark.slow) if id in LONG else id for id in catalogue().exhibits
+]
+
+
+@pytest.mark.parametrize("id", EVERY)
 def test_exhibit(id: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first = _run(id, tmp_path / "first", capsys)
     folder = tmp_path / "first" / id

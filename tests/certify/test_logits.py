@@ -300,7 +300,10 @@ def test_refusals():
             call()
 
 
-@pytest.mark.parametrize("order", [1, 2, math.inf])
+@pytest.mark.parametrize(
+    "order",
+    [pytest.param(1, marks=pytest.mark.slow), 2, pytest.param(math.inf, marks=pytest.mark.slow)],
+)
 def test_points_scaled_to_length_one_first_are_another_power_of_their_length(order):
     """As written: without biases all three layers break at the same points; with them no attack is shorter."""
     plain = random_net(50, 2.0, bias=False, released=False)

@@ -90,7 +90,7 @@ class Table(ImageNets):
 
 
 # digits have 1,198 training points of 64 pixels
-SMOKE = {"dataset": "digits", "width": 50, "epochs": 4, "batch": 200, "points": 40, "steps": 10}
+SMOKE = {"dataset": "digits", "width": 50, "epochs": 3, "batch": 300, "points": 30, "steps": 5}
 SMOKE_CURVES = {**SMOKE, "radius": (0.0, 0.05, 0.1, 0.2), "shown": 500, "each": 10}
 LAPTOP = {"epochs": 30, "shown": 5000, "radius": (0.0, 0.025, 0.05, 0.075, 0.1, 0.125, 0.15, 0.2)}
 PAPER = {"points": 10_000, "repeats": 5}

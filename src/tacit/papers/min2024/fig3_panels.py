@@ -98,7 +98,7 @@ def robust_panel(axes: Axes, data: xr.Dataset, config: Curves) -> None:
             label=f"$p$ = {p:g}",
             clip_on=False,
         )
-        error = sampling_error(mean, points, data.attrs["test_points"])
+        error = sampling_error(mean, points, int(data.attrs["test_points"]))
         axes.fill_between(
             here.radius,
             np.minimum(here.min("seed"), mean - error),

@@ -197,7 +197,7 @@ def draw(data: xr.Dataset, config: FeatureNets) -> Figure:
     """(a) correlation, (b) accuracy, (c) stable rank, (d) robust accuracy."""
     figure = Figure(figsize=(13.5, 3.6))
     a, b, c, d = figure.subplots(1, 4, width_ratios=[1.15, 1, 1, 1])
-    curves = config.curves(data.attrs["superclasses"])
+    curves = config.curves(int(data.attrs["superclasses"]))
     correlation_panel(a, data)
     accuracy_panel(b, data, curves)
     b.legend(loc="center right")

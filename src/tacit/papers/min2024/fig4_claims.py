@@ -24,7 +24,7 @@ WHERE = "Section 5.2.2, Figure 4"
 
 def claims(data: xr.Dataset, config: FeatureNets, bench: Bench) -> tuple[Claim, ...]:
     """Clustered features; accuracy, stable rank and robustness that grow with p; a stronger attack."""
-    curves = config.curves(data.attrs["superclasses"])
+    curves = config.curves(int(data.attrs["superclasses"]))
     return (
         *correlation_claims(data, WHERE, bench),
         *accuracy_claims(data, config, bench),

@@ -19,7 +19,7 @@ def correlation_panel(axes: Axes, data: xr.Dataset) -> None:
 
 def robust_panel(axes: Axes, data: xr.Dataset, config: FeatureNets) -> None:
     """(d) robust accuracy over the radius; crosses: the stronger attack."""
-    fig3_panels.robust_panel(axes, data, config.curves(data.attrs["superclasses"]))
+    fig3_panels.robust_panel(axes, data, config.curves(int(data.attrs["superclasses"])))
     for index, p in enumerate(config.p):
         axes.plot(
             [max(config.radius)],
