@@ -8,7 +8,7 @@ the share of the coordinates that change shrinks as the search goes on.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,8 +39,12 @@ class Here:
     value: Float[Tensor, " n"]
 
 
-def random_descent(steps: int) -> Descent:
-    """Keep a random change of some coordinates where it lowers the margin."""
+Propose = Callable[[Search, Rows, float], Rows]
+"""The rows changed at random, when that part (0 to 1) of the search is over."""
+
+
+def random_descent(steps: int, propose: Propose) -> Descent:
+    """Keep a random change where it lowers the margin."""
 
     def descend(search: Search, delta: Rows) -> None:
         here = Here(delta, search.query(delta))
@@ -48,8 +52,7 @@ def random_descent(steps: int) -> Descent:
             here = search.prune(here)
             if len(here.delta) == 0:
                 return
-            share = max(SHARE_AT_FIRST * (1 - i / steps) ** 2, 1 / delta.shape[1])
-            tried = search.project(here.delta + search.radius * random_change(search, here, share))
+            tried = search.project(propose(search, here.delta, i / steps))
             value = search.query(tried)
             lower = value < here.value
             here = Here(
@@ -60,9 +63,15 @@ def random_descent(steps: int) -> Descent:
     return descend
 
 
-def random_change(search: Search, here: Here, share: float) -> Rows:
+def some_coordinates(search: Search, delta: Rows, part: float) -> Rows:
+    """Ever fewer coordinates moved, at last one."""
+    share = max(SHARE_AT_FIRST * (1 - part) ** 2, 1 / delta.shape[1])
+    return delta + search.radius * random_change(search, delta, share)
+
+
+def random_change(search: Search, like: Rows, share: float) -> Rows:
     """A random direction on a random share of the coordinates, of a random length in radii."""
-    like, generator = here.delta, search.generator
+    generator = search.generator
     chosen = uniform(like, generator)
     # the coordinate of the least number always changes
     mask = (chosen <= share) | (chosen == chosen.amin(1, keepdim=True))
@@ -140,7 +149,7 @@ def black_box(
     return attack(
         task,
         None,  # not even its neurons are looked at
-        random_descent(steps),
+        random_descent(steps, some_coordinates),
         loss=margin,
         starts=[ray, *starts],
         means=means,

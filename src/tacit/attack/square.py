@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -25,10 +24,11 @@ from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from tacit.attack.attacked import Attacked, Box, task_of
+from tacit.attack.black_box import Propose, random_descent
 from tacit.attack.driver import attack
 from tacit.attack.losses import margin
 from tacit.attack.norms import Norm, l2_size, l2_steepest, positive
-from tacit.attack.search import Descent, Search
+from tacit.attack.search import Search
 from tacit.errors import CallError
 
 Rows = Float[Tensor, "n D"]
@@ -38,14 +38,6 @@ SHARE = 0.8  # of the pixels, at first, as in AutoAttack (Croce & Hein 2020); .0
 NORMS = (2.0, math.inf)
 HALVED = (0.001, 0.005, 0.02, 0.1, 0.2, 0.4, 0.6, 0.8)  # parts of the search
 TILES = 5  # of the first perturbation in l2, along each side
-
-
-@dataclass(frozen=True)
-class Here:
-    """Where the rows are, and their margins."""
-
-    delta: Rows
-    value: Float[Tensor, " n"]
 
 
 def square(
@@ -84,7 +76,7 @@ def square(
     return attack(
         task,
         None,
-        square_descent(steps, image),
+        random_descent(steps, random_square(image)),
         loss=margin,
         starts=[start],  # projected on the ball of each radius
         means=None,
@@ -93,27 +85,16 @@ def square(
     )
 
 
-def square_descent(steps: int, image: Shape) -> Descent:
-    """Keep a random square where it lowers the margin."""
+def random_square(image: Shape) -> Propose:
+    """A square of the image changed; it shrinks as the search goes on."""
 
-    def descend(search: Search, delta: Rows) -> None:
+    def propose(search: Search, delta: Rows, part: float) -> Rows:
         order = search.norm.order
         change = signed_square if order == math.inf else moved_bumps
-        here = Here(delta, search.query(delta))
-        for i in range(steps):
-            here = search.prune(here)
-            if len(here.delta) == 0:
-                return
-            side = side_at(i / steps, order, image)
-            tried = search.project(change(here.delta, search.radius, image, side, search.generator))
-            value = search.query(tried)
-            lower = value < here.value
-            here = Here(
-                torch.where(lower.unsqueeze(1), tried, here.delta),
-                torch.where(lower, value, here.value),
-            )
+        side = side_at(part, order, image)
+        return change(delta, search.radius, image, side, search.generator)
 
-    return descend
+    return propose
 
 
 def side_at(part: float, order: float, image: Shape) -> int:
