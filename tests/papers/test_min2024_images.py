@@ -130,7 +130,9 @@ def test_curves_are_what_an_svd_and_numpy_find_in_the_saved_nets(outcome, pictur
 
 def test_a_tie_is_an_error(pictures):
     flat = PolyReLUNet(torch.zeros(1, 3, 64), torch.zeros(1, 2, 3), torch.zeros(1, 2))
-    assert image_nets.accuracy([flat], pictures.test_x, pictures.test_y).tolist() == [[0.0]]
+    assert image_nets.accuracy(
+        [flat], flat.prepared(pictures.test_x), pictures.test_y
+    ).tolist() == [[0.0]]
 
 
 def test_robust_accuracy_is_that_of_one_attack_a_radius(outcome, pictures):

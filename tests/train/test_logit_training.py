@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import pytest
@@ -14,6 +15,8 @@ from torch import Tensor
 from tacit.errors import CallError, RunError
 from tacit.nets import PolyReLUNet, poly_relu_start
 from tacit.train import LogitTraining, train_logits
+from tacit.train.logits import Batch
+from tacit.train.updates import updater
 
 READINGS = {"released": (True, False), "written": (False, True), "raw": (False, False)}
 
@@ -132,15 +135,13 @@ def test_the_start_stays_as_it_was_and_watch_sees_each_epoch() -> None:
 def test_every_point_is_shown_once_an_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = points(23)
     shown: list[Tensor] = []
-    show = LogitTraining.show_prepared
+    show = LogitTraining.show_each
 
-    def spy(
-        self: LogitTraining, u: Tensor, scale: Tensor | None, y: Tensor, weights=None
-    ) -> Tensor:
-        shown.append(u)
-        return show(self, u, scale, y, weights)
+    def spy(self: LogitTraining, batches: Callable[[], Iterable[Batch]]) -> Tensor:
+        shown.extend(batch.u for batch in batches())
+        return show(self, batches)
 
-    monkeypatch.setattr(LogitTraining, "show_prepared", spy)
+    monkeypatch.setattr(LogitTraining, "show_each", spy)
     net = replace(start(2.0, "raw"), centre=None)  # sees the points as they are
     train_logits([net], x, y, epochs=2, batch=5, generator=torch.Generator().manual_seed(0))
     assert [len(part) for part in shown] == [5, 5, 5, 5, 3] * 2
@@ -212,3 +213,17 @@ def test_points_prepared_batch_by_batch_train_the_same_nets(
     once = trained()
     monkeypatch.setattr("tacit.train.logits.PREPARED_AT_ONCE", 0)
     torch.testing.assert_close(trained().w, once.w, rtol=1e-12, atol=1e-13)
+
+
+def test_adam_is_algorithm_1_of_kingma_and_ba() -> None:
+    generator = torch.Generator().manual_seed(3)
+    gradients = torch.randn(6, 4, 3, generator=generator, dtype=torch.float64)
+    found = torch.ones(4, 3, dtype=torch.float64)
+    wanted, m, v = found.numpy().copy(), 0.0, 0.0
+    update = updater("adam", 0.02)
+    for t, gradient in enumerate(gradients, 1):
+        g = gradient.numpy()
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+        wanted -= 0.02 * (m / (1 - 0.9**t)) / ((v / (1 - 0.999**t)) ** 0.5 + 1e-8)
+        update("net", [found], [gradient])
+        assert found.numpy() == pytest.approx(wanted, rel=1e-12)

@@ -52,19 +52,18 @@ class PolyReLUNet:
 
     def hidden(self, x: Float[Tensor, "*x n D"]) -> Float[Tensor, "*e n h"]:
         """What each neuron passes on."""
-        return self.hidden_of(*self.prepared(x))
-
-    def hidden_of(
-        self, points: Float[Tensor, "*x n D"], size: Float[Tensor, "*x n 1"] | None
-    ) -> Float[Tensor, "*e n h"]:
-        """The same from points that were prepared before."""
-        if self.p == 1:
-            along = (points @ self.w.mT).clamp_min_(0)
-        else:
-            # ||w|| (z/||w||)^p: powers of small weights would underflow; w = 0 passes nothing on
-            directions, norm = unit_rows(self.w)
-            along = power((points @ directions.mT).clamp_min_(0), self.p) * norm.mT
+        points, size = self.prepared(x)
+        directions, norm = self.directions()
+        along = power((points @ directions.mT).clamp_min_(0), self.p)
+        along = along if norm is None else along * norm.mT
         return along if size is None else along * size
+
+    def directions(self) -> tuple[Float[Tensor, "*e h D"], Float[Tensor, "*e h 1"] | None]:
+        """d_j and n_j so that neuron j passes on n_j relu(<d_j, u>)^p: w/||w|| and ||w||; w and None for p = 1.
+
+        Powers of small weights would underflow; w = 0 passes nothing on.
+        """
+        return (self.w, None) if self.p == 1 else unit_rows(self.w)
 
     def prepared(
         self, x: Float[Tensor, "*x n D"]

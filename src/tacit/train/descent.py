@@ -101,11 +101,12 @@ def descend(
             here = (moved(perturb(trainee.net(), *here), here[0]), here[1])
         value, gradients = trainee.gradients(*here)
         seen.append(value)
-        for name, gradient in gradients.items():
-            parameter = trainee.state[name]
-            if weight_decay:
-                gradient = gradient.add(parameter, alpha=weight_decay)
-            update(name, parameter, gradient, k)
+        if weight_decay:
+            gradients = {
+                name: gradient.add(trainee.state[name], alpha=weight_decay)
+                for name, gradient in gradients.items()
+            }
+        update("net", [trainee.state[name] for name in gradients], list(gradients.values()))
         if k % LOOK == 0 or k == count:
             look(trainee, seen, k)
             seen = []

@@ -1,7 +1,7 @@
 r"""Training of PolyReLU nets with one output a class, many at once (min2024, Sections 5.2.1 and 5.2.2).
 
-A training holds groups of nets; a group shares p and is one set of tensors. All see the same batches, so that
-each is prepared once. With u the point as the neurons see it, s its scale (1 where it has none), z = <w, u>,
+A training holds groups of nets; a group shares p and is one set of tensors. All see the same batches of points,
+which are prepared once. With u the point as the neurons see it, s its scale (1 where it has none), z = <w, u>,
 r = relu(z)/||w||,
 
     hidden = s ||w|| r^p,   logits = v hidden + b,   c = d(mean loss)/d(logits),   g = s v'c
@@ -16,8 +16,9 @@ so that a step of a net costs two products of h x D with the batch, and no graph
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, get_args
 
 import torch
@@ -56,7 +57,7 @@ class LogitTraining:
         check_settings(nets, step, optimizer, loss, weight_decay)
         self.start, self.loss, self.weight_decay = tuple(nets), loss, weight_decay
         self.states: list[State] = [trained_parts(net) for net in nets]
-        self.update, self.steps, self.workers = updater(optimizer, step), 0, workers
+        self.update, self.workers = updater(optimizer, step), workers
 
     def nets(self) -> tuple[PolyReLUNet, ...]:
         """Copies of the nets as they are now."""
@@ -91,29 +92,27 @@ class LogitTraining:
         weights: Float[Tensor, " n"] | None = None,
     ) -> Float[Tensor, " members"]:
         """One step of every net on the mean loss of the batch; the losses before it, net after net."""
-        return self.show_prepared(*self.start[0].prepared(x), y, weights)
+        batch = Batch.of(*self.start[0].prepared(x), y, weights)
+        return self.show_each(lambda: [batch])
 
     @torch.no_grad()
-    def show_prepared(
-        self,
-        u: Float[Tensor, "n D"],
-        scale: Float[Tensor, "n 1"] | None,
-        y: Int64[Tensor, " n"],
-        weights: Float[Tensor, " n"] | None = None,
-    ) -> Float[Tensor, " members"]:
-        """The same with points as `PolyReLUNet.prepared` gives them."""
-        self.steps += 1
-        batch = Batch(u, None if scale is None else scale.T, y, weights, self.loss)
+    def show_each(self, batches: Callable[[], Iterable[Batch]]) -> Float[Tensor, " members"]:
+        """A step on each of the batches in turn, by every net alone; the losses before the last of them.
+
+        A net takes all of them before its thread goes on to another: no thread waits for a slower one after each
+        batch, and the net stays in the cache.
+        """
 
         def move(part: tuple[str, float, State]) -> Tensor:
-            """One part, by its own gradient."""
+            """One part, by its own gradients."""
             name, p, state = part
             with torch.no_grad():  # a thread has a gradient mode of its own
-                loss, gradients = gradients_of(state, p, batch)
-                for key, gradient in gradients.items():
+                for batch in batches():
+                    loss, gradients = gradients_of(state, p, batch, self.loss)
                     if self.weight_decay:
-                        gradient.add_(state[key], alpha=self.weight_decay)
-                    self.update(f"{name}.{key}", state[key], gradient, self.steps)
+                        for key, gradient in gradients.items():
+                            gradient.add_(state[key], alpha=self.weight_decay)
+                    self.update(name, list(state.values()), list(gradients.values()))
             return loss.flatten()
 
         return torch.cat(side_by_side(move, self.parts(), self.workers))
@@ -121,21 +120,30 @@ class LogitTraining:
 
 @dataclass(frozen=True)
 class Batch:
-    """Points as the neurons see them (n, D), their scales (1, n), labels, weights of mean 1, and the loss."""
+    """Points as the neurons see them (n, D), their scales (1, n), labels, and weights of mean 1."""
 
     u: Float[Tensor, "n D"]
     scale: Float[Tensor, "one n"] | None
     y: Int64[Tensor, " n"]
     weights: Float[Tensor, " n"] | None
-    loss: LossName
+
+    @staticmethod
+    def of(
+        u: Float[Tensor, "n D"],
+        scale: Float[Tensor, "n 1"] | None,
+        y: Int64[Tensor, " n"],
+        weights: Float[Tensor, " n"] | None,
+    ) -> Batch:
+        """From points as `PolyReLUNet.prepared` gives them."""
+        return Batch(u, None if scale is None else scale.T, y, weights)
 
     def slopes(
-        self, logits: Float[Tensor, "*e C n"]
+        self, logits: Float[Tensor, "*e C n"], loss: LossName
     ) -> tuple[Float[Tensor, "*e"], Float[Tensor, "*e C n"]]:
         """The mean loss and its derivative in the logits."""
         n = logits.shape[-1]
         own = self.y.expand(*logits.shape[:-2], 1, n)
-        if self.loss == "logistic":
+        if loss == "logistic":
             chance = torch.log_softmax(logits, -2)
             losses = -chance.gather(-2, own).squeeze(-2)
             c = chance.exp_().scatter_(-2, own, 0.0)
@@ -148,37 +156,52 @@ class Batch:
         return (losses * weights).sum(-1), c.mul_(weights)
 
 
-def gradients_of(state: State, p: float, batch: Batch) -> tuple[Float[Tensor, "*e"], State]:
-    """The closed form of the module's docstring; neurons are rows, as in w."""
+def gradients_of(
+    state: State, p: float, batch: Batch, loss: LossName
+) -> tuple[Float[Tensor, "*e"], State]:
+    """The mean loss, and its gradient by the closed form of the module's docstring; neurons are rows, as in w."""
     w, v = state["w"], state["v"]
-    z = (w @ batch.u.mT).clamp_min_(0)
+    r = (w @ batch.u.mT).clamp_min_(0)
     if p == 1:
-        slope, powered = (z > 0).to(z.dtype), z
         size = inverse = torch.ones_like(w[..., 0])
     else:
         size = w.norm(dim=-1)
         inverse = torch.where(size > 0, 1 / size, 0.0)
-        r = z.mul_(inverse.unsqueeze(-1))
-        slope = power(r, p - 1) if p != 2 else r.clone()
-        powered = r.mul_(slope)
+        r.mul_(inverse.unsqueeze(-1))
+    slope, powered = powers(r, p)
     outer = v * size.unsqueeze(-2)
     logits = outer @ powered
     if batch.scale is not None:
         logits = logits.mul_(batch.scale)
     if "b" in state:
         logits = logits + state["b"].unsqueeze(-1)
-    loss, c = batch.slopes(logits)
+    mean, c = batch.slopes(logits, loss)
     by_b = c.sum(-1)
     if batch.scale is not None:
         c = c.mul_(batch.scale)
     heard = c @ powered.mT
-    pulls = slope.mul_((p * v).mT @ c)
-    by_w = pulls @ batch.u
+    pulls = (p * v).mT @ c
+    by_w = pulls.mul_(slope) @ batch.u
     if p > 1:
         q = (v * heard).sum(-2)
         by_w.addcmul_(((p - 1) * q * inverse).unsqueeze(-1), w, value=-1)
     found = {"w": by_w, "v": heard * size.unsqueeze(-2), "b": by_b}
-    return loss, {name: found[name] for name in state}
+    return mean, {name: found[name] for name in state}
+
+
+def powers(
+    r: Float[Tensor, "*any"], p: float
+) -> tuple[Float[Tensor, "*any"], Float[Tensor, "*any"]]:
+    """r^(p-1) (0 at 0) and r^p for r >= 0; r itself becomes one of them: each pass over a hidden layer counts."""
+    if p == 1:
+        return r.sign(), r
+    if p == 2:
+        return r, r.square()
+    if p == 4:
+        square = r.square()
+        return r.mul_(square), square.square_()
+    slope = power(r, p - 1)
+    return slope, r.mul_(slope)
 
 
 @torch.no_grad()
@@ -218,15 +241,19 @@ def train_logits(
     share = None if weights is None else weights / weights.mean()
     # prepared once, unless a second copy of the points is too much
     known = nets[0].prepared(x) if x.numel() <= PREPARED_AT_ONCE else None
+
+    def pieces(orders: Sequence[Int64[Tensor, " _"]]) -> Iterator[Batch]:
+        """The batches of an epoch."""
+        for rows in orders:
+            u, scale = nets[0].prepared(x[rows]) if known is None else chosen(*known, rows)
+            yield Batch.of(u, scale, y[rows], None if share is None else share[rows])
+
     for epoch in range(epochs + 1):
         if epoch:
             order = torch.randperm(len(x), generator=generator, device=generator.device).to(
                 x.device
             )
-            for rows in order.split(batch):
-                u, scale = nets[0].prepared(x[rows]) if known is None else chosen(*known, rows)
-                at = None if share is None else share[rows]
-                seen = training.show_prepared(u, scale, y[rows], at)
+            seen = training.show_each(partial(pieces, order.split(batch)))
             check_losses(seen, epoch)
         if watch is not None and watch(epoch, training.shown()):
             break

@@ -30,14 +30,21 @@ from tacit.data.features import prepare
 from tacit.data.images import Features
 from tacit.lab.bench import Bench
 from tacit.lab.exhibit import Outcome
-from tacit.measure import stable_rank
 from tacit.nets import PolyReLUNet
 from tacit.papers._embeddings import Embeddings, embeddings_of
 from tacit.papers.min2024._features import FeatureNets
 from tacit.papers.min2024.fig3_panels import accuracy_panel, rank_panel
 from tacit.papers.min2024.fig4_claims import claims
 from tacit.papers.min2024.fig4_panels import correlation_panel, robust_panel
-from tacit.papers.min2024.image_nets import Nets, accuracy, moved, net_of, starts_of, unbroken
+from tacit.papers.min2024.image_nets import (
+    Nets,
+    accuracy,
+    curves_at,
+    moved,
+    net_of,
+    starts_of,
+    unbroken,
+)
 from tacit.threads import cores, side_by_side
 from tacit.train import train_logits
 
@@ -93,15 +100,17 @@ def train_seed(
     x, test_x = (part.x.to(bench.device) for part in (found.train, found.test))
     y, test_y = ((part.y % count).to(bench.device) for part in (found.train, found.test))
     starts = starts_of(config.curves(count), bench, [seed], found.train.x.mean(0))
-    looks, seen = config.looks, []
+    like = moved(starts[0], bench.device)
+    shown, tested = like.prepared(x[: config.shown]), like.prepared(test_x)
+    looks = config.looks
+    seen: list[dict[str, np.ndarray]] = []
     with bench.progress.track("training", config.epochs) as advance:
 
         def watch(epoch: int, nets: tuple[PolyReLUNet, ...]) -> None:
             """Measure, and tell that an epoch is done."""
             if epoch in looks:
-                trained = accuracy(nets, x[: config.shown], y[: config.shown])
-                ranks = ranks_of(nets, x[: config.shown])
-                seen.append([accuracy(nets, test_x, test_y)[:, 0], trained[:, 0], ranks])
+                now = curves_at(nets, shown, y[: config.shown])
+                seen.append(now | {"test_accuracy": accuracy(nets, tested, test_y)})
             if epoch:
                 advance()
 
@@ -116,10 +125,8 @@ def train_seed(
             watch=watch,
             workers=cores(),
         )
-    names = ("test_accuracy", "train_accuracy", "stable_rank")
     curves = {
-        name: (("epoch", "p"), values)
-        for name, values in zip(names, np.stack(seen, 1), strict=True)
+        name: (("epoch", "p"), np.stack([now[name][:, 0] for now in seen])) for name in seen[0]
     }
     dims = {"w": ("neuron", "dim"), "v": ("class", "neuron"), "b": ("class",)}
     weights = {
@@ -127,12 +134,6 @@ def train_seed(
         for name, dim in dims.items()
     }
     return xr.Dataset(curves | weights, coords={"epoch": looks, "p": list(config.p)})
-
-
-def ranks_of(nets: Sequence[PolyReLUNet], x: Float[Tensor, "n d"]) -> np.ndarray:
-    """The stable rank of the hidden features of these points, for each p."""
-    found = side_by_side(lambda net: stable_rank(net.hidden(x)[0]), nets, cores())
-    return torch.stack(found).cpu().numpy()
 
 
 def outlived(

@@ -8,7 +8,7 @@ order, so that what differs between them is p and the start; seeds trained toget
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -26,6 +26,7 @@ from tacit.errors import CallError
 from tacit.lab.bench import Bench
 from tacit.measure.rank import stable_rank_of_gram
 from tacit.nets import PolyReLUNet, poly_relu_start
+from tacit.nets.poly_relu import power
 from tacit.papers.min2024._images import ImageNets
 from tacit.threads import cores, side_by_side
 from tacit.train import train_logits
@@ -36,6 +37,9 @@ ROWS = 1000
 
 Nets = dict[tuple[float, int], PolyReLUNet]
 """The net of each (p, seed)."""
+
+Seen = tuple[Float[Tensor, "n D"], Float[Tensor, "n 1"] | None]
+"""Points as `PolyReLUNet.prepared` gives them: once, for they do not change with the epochs."""
 
 
 @dataclass(frozen=True)
@@ -137,13 +141,14 @@ def train_chunk(
     starts = starts_of(config, bench, seeds, pictures.centre.cpu())
     epochs = range(config.epochs + 1) if shown else (config.epochs,)
     seen: dict[str, list[np.ndarray]] = {}
-    seen_by = moved(starts[0], bench.device).prepared(pictures.x[:shown])
+    like = moved(starts[0], bench.device)
+    seen_by, tested = like.prepared(pictures.x[:shown]), like.prepared(pictures.test_x)
     with bench.progress.track("training", config.epochs) as advance:
 
         def watch(epoch: int, nets: tuple[PolyReLUNet, ...]) -> None:
             """Measure, and tell that an epoch is done."""
             if epoch in epochs:
-                values = {"test_accuracy": accuracy(nets, pictures.test_x, pictures.test_y)}
+                values = {"test_accuracy": accuracy(nets, tested, pictures.test_y)}
                 if shown:
                     values |= curves_at(nets, seen_by, pictures.y[:shown])
                 for name, value in values.items():
@@ -179,39 +184,45 @@ def rightly(logits: Float[Tensor, "*e n C"], y: Int64[Tensor, " n"]) -> Float[Te
     return (logits.gather(-1, own).squeeze(-1) > others).to(logits.dtype).sum(-1)
 
 
-def accuracy(
-    nets: Sequence[PolyReLUNet], x: Float[Tensor, "n D"], y: Int64[Tensor, " n"]
-) -> np.ndarray:
+def looks(
+    net: PolyReLUNet, seen: Seen
+) -> Iterator[tuple[slice, Float[Tensor, "*e B h"], Float[Tensor, "*e B C"]]]:
+    """Rows, what their hidden neurons pass on but for the neurons' norms, and their logits, batch by batch."""
+    (u, size), (directions, norm) = seen, net.directions()
+    v = net.v if norm is None else net.v * norm.mT
+    for i in range(0, len(u), ROWS):
+        rows = slice(i, i + ROWS)
+        along = power((u[rows] @ directions.mT).clamp_min_(0), net.p)
+        along = along if size is None else along.mul_(size[rows])
+        yield rows, along, along @ v.mT + (0 if net.b is None else net.b.unsqueeze(-2))
+
+
+def accuracy(nets: Sequence[PolyReLUNet], seen: Seen, y: Int64[Tensor, " n"]) -> np.ndarray:
     """The share of points whose largest logit is their label's, (p, seed)."""
 
     def one(net: PolyReLUNet) -> Tensor:
-        parts = zip(x.split(ROWS), y.split(ROWS), strict=True)
-        return torch.stack([rightly(net(part), label) for part, label in parts]).sum(0) / len(x)
+        right = [rightly(logits, y[rows]) for rows, _, logits in looks(net, seen)]
+        return torch.stack(right).sum(0) / len(y)
 
-    return torch.stack(side_by_side(one, nets, workers(x.device.type))).cpu().numpy()
+    return torch.stack(side_by_side(one, nets, workers(y.device.type))).cpu().numpy()
 
 
 def curves_at(
-    nets: Sequence[PolyReLUNet],
-    seen: tuple[Float[Tensor, "n D"], Float[Tensor, "n 1"] | None],
-    y: Int64[Tensor, " n"],
+    nets: Sequence[PolyReLUNet], seen: Seen, y: Int64[Tensor, " n"]
 ) -> dict[str, np.ndarray]:
     """train_accuracy and stable_rank, (p, seed) each, from one look at the hidden features.
 
-    `seen` are the points as `PolyReLUNet.prepared` gives them, which does not change with the epochs. The stable
-    rank of the n x h features needs only their h x h Gram matrix, summed batch by batch.
+    The stable rank of the n x h features needs only their h x h Gram matrix, summed batch by batch.
     """
-    (u, size), rows = seen, [slice(i, i + ROWS) for i in range(0, len(y), ROWS)]
 
     def one(net: PolyReLUNet) -> tuple[Tensor, Tensor]:
-        h = net.w.shape[-2]
+        h, norm = net.w.shape[-2], net.directions()[1]
         gram = net.w.new_zeros(*net.w.shape[:-2], h, h)
         right = net.w.new_zeros(net.w.shape[:-2])
-        for part in rows:
-            hidden = net.hidden_of(u[part], None if size is None else size[part])
-            logits = hidden @ net.v.mT + (0 if net.b is None else net.b.unsqueeze(-2))
-            right += rightly(logits, y[part])
-            gram += hidden.mT @ hidden
+        for rows, along, logits in looks(net, seen):
+            right += rightly(logits, y[rows])
+            gram += along.mT @ along
+        gram = gram if norm is None else gram * norm * norm.mT
         return right / len(y), stable_rank_of_gram(gram)
 
     found = side_by_side(one, nets, workers(y.device.type))
