@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -162,6 +163,20 @@ def test_a_warm_start_keeps_discovered_subclasses() -> None:
     model.fit(X[20:], y[20:])
     assert (model.subclass_labels_ == owners).all()
     assert model.loss_curve_[8] < 1.5 * first
+
+
+def test_a_warm_start_with_other_subclasses_is_refused(tmp_path: Path) -> None:
+    X, y = digits(60)
+    side = X[:, 20] > X[:, 20].mean()
+    model = quick(warm_start=True, supervision="subclasses", max_iter=2)
+    model.fit(X, y, subclass=np.where(side, "b", "a"))
+    model.save(tmp_path / "head.safetensors")
+    read = PolyReLUClassifier.load(tmp_path / "head.safetensors")
+    for one in (model, read):
+        assert one.subclasses_.tolist() == ["a", "b"]
+        with pytest.raises(CallError, match=r"subclass holds 'b', 'c', the fit .* had 'a', 'b'"):
+            one.fit(X, y, subclass=np.where(side, "c", "b"))
+        assert one.fit(X, y, subclass=np.where(side, "b", "a")).n_iter_ == 4
 
 
 def test_partial_fit_goes_on_from_part_to_part_and_through_a_pickle() -> None:

@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 
 from tacit.errors import CallError, RunError
 from tacit.nets import PolyReLUNet, load_net, poly_relu_start
-from tacit.nets.poly_relu import power
+from tacit.nets.poly_relu import power, without_dust
 
 READINGS = {"released": (True, False), "written": (False, True), "raw": (False, False)}
 
@@ -130,3 +130,23 @@ def test_powers_by_products_are_powers(p: float) -> None:
     torch.testing.assert_close(found, r.detach() ** p, rtol=1e-12, atol=0)
     (slope,) = torch.autograd.grad(found.sum(), r)
     torch.testing.assert_close(slope, p * r.detach() ** (p - 1), rtol=1e-11, atol=0)
+
+
+@given(scale=st.floats(1e-3, 1e6))
+def test_dust_is_what_is_too_small_beside_its_own_neuron(scale: float) -> None:
+    w = torch.tensor([[1.0, 1e-20, 1e-33, 0.0], [3e-6, -2e-38, 1e-6, -1e-6]]) * scale
+    found = without_dust(w)
+    wanted = torch.tensor([[1.0, 1e-20, 0.0, 0.0], [3e-6, 0.0, 1e-6, -1e-6]]) * scale
+    assert torch.equal(found, wanted)
+    assert torch.equal(without_dust(found), found)
+
+
+def test_a_net_without_dust_says_the_same() -> None:
+    net = a_net(4.0, "released", members=2)
+    small = torch.tensor([1.0, 1e-310, 1.0, 1.0, 1e-305, 1.0, 1.0], dtype=torch.float64)
+    dusty = replace(net, w=net.w * small)
+    assert bool((dusty.w[..., 1] != 0).all())
+    clean = replace(dusty, w=without_dust(dusty.w))
+    assert clean.w[..., [1, 4]].count_nonzero() == 0
+    x = torch.randn(5, 7, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    assert torch.equal(clean(x), dusty(x))

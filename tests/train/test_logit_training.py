@@ -227,3 +227,13 @@ def test_adam_is_algorithm_1_of_kingma_and_ba() -> None:
         wanted -= 0.02 * (m / (1 - 0.9**t)) / ((v / (1 - 0.999**t)) ** 0.5 + 1e-8)
         update("net", [found], [gradient])
         assert found.numpy() == pytest.approx(wanted, rel=1e-12)
+
+
+def test_a_trained_net_has_no_dust() -> None:
+    x, y = points()
+    net = start(3.0)
+    small = torch.tensor([1, 1, 1e-310, 1, 1, 1], dtype=torch.float64)
+    training = LogitTraining([replace(net, w=net.w * small)], step=1e-320)
+    training.show(torch.cat([x[:, :2], x[:, :1] * 0 + 0.3, x[:, 3:]], 1), y)
+    assert training.shown()[0].w[..., 2].count_nonzero() > 0
+    assert training.nets()[0].w[..., 2].count_nonzero() == 0

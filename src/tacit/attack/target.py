@@ -20,7 +20,7 @@ from tacit.attack.losses import Labels, Loss, Scores
 from tacit.attack.norms import positive
 from tacit.errors import CallError, TacitError
 from tacit.nets import PolyReLUNet, TwoLayerNet
-from tacit.nets.poly_relu import power
+from tacit.nets.poly_relu import power, without_dust
 
 Rows = Float[Tensor, "n D"]
 
@@ -181,7 +181,7 @@ class PolyReLUTarget:
     @cached_property
     def _unit_w(self) -> Float[Tensor, "h D"]:
         """w_j / ||w_j||, 0 where w_j = 0: what both products use, made once."""
-        return self.net.w / positive(self.net.w.norm(dim=1, keepdim=True))
+        return without_dust(self.net.w / positive(self.net.w.norm(dim=1, keepdim=True)))
 
     @cached_property
     def _mass(self) -> Float[Tensor, "C h"]:

@@ -84,6 +84,7 @@ class PolyReLUClassifier(Answers):
     validation_scores_, best_validation_score_ : accuracy after each epoch (None without early stopping).
     centre_ : mean of the training X, by `sample_weight`.
     net_ : the net, on the CPU; it holds the centre and reads rows of X as they are.
+    subclasses_ : the sorted names that `fit` was given as `subclass`, or None.
     subclass_labels_ : the class of each output of `net_`; `classes_` where supervision is "labels".
 
     Numbers are those of X: float32 where it is float32, else float64, which is about half as fast.
@@ -141,6 +142,13 @@ class PolyReLUClassifier(Answers):
         rows, labels = validated(self, X, y, sample_weight, subclass, reset=not again)
         classes = self.classes_ if again else np.unique(labels)
         check_classes(classes)
+        named = None if subclass is None else np.unique(subclass)
+        if again and named is not None and not np.array_equal(named, self.subclasses_):
+            before = "none" if self.subclasses_ is None else some(self.subclasses_)
+            raise CallError(
+                f"subclass holds {some(named)}, the fit that training goes on from had {before}: give the same, "
+                "or fit anew with warm_start=False"
+            )
         rows = replace(rows, y=class_numbers(classes, labels))
         random = check_random_state(self.random_state)
         aside = None
@@ -166,7 +174,7 @@ class PolyReLUClassifier(Answers):
             x, weights = aside.tensors(device, head.net.w.dtype)
             accuracy = partial(accuracy_of, head, x, torch.from_numpy(aside.y).to(device), weights)
         fitted = fit_net(self._training(head), sample, schedule, random, accuracy)
-        self.classes_, self.centre_ = classes, centre
+        self.classes_, self.centre_, self.subclasses_ = classes, centre, named
         self._keep(replace(head, net=fitted.net), fitted.losses, again=again)
         self.validation_scores_ = fitted.scores or None
         self.best_validation_score_ = max(fitted.scores) if fitted.scores else None
@@ -199,7 +207,7 @@ class PolyReLUClassifier(Answers):
         device = chosen_device(self.device)
         random = check_random_state(self.random_state)
         if first:
-            self.centre_ = rows.centre()
+            self.centre_, self.subclasses_ = rows.centre(), None
             seed = int(random.randint(2**31 - 1))
             head = self._start(rows, self.centre_, owner, seed).to(device)
         else:

@@ -19,7 +19,7 @@ from tacit.nets import PolyReLUNet
 from tacit.nets.saved import rebuilt, refuse_pickle
 
 KIND = "poly_relu_classifier"
-NAMES = ("parameters", "classes", "outputs", "features", "losses")
+NAMES = ("parameters", "classes", "subclasses", "outputs", "features", "losses")
 
 C = TypeVar("C")
 
@@ -34,6 +34,7 @@ def write_classifier(classifier: Any, path: Path) -> None:
     held = {
         "parameters": {name: plain(value) for name, value in parameters.items()},
         "classes": as_json(classifier.classes_),
+        "subclasses": None if classifier.subclasses_ is None else as_json(classifier.subclasses_),
         "outputs": np.searchsorted(classifier.classes_, classifier.subclass_labels_).tolist(),
         "features": list(getattr(classifier, "feature_names_in_", [])),
         "losses": classifier.loss_curve_,
@@ -72,6 +73,7 @@ def read_classifier(cls: type[C], path: Path) -> C:
         classifier: Any = cls(**held["parameters"])
         check_parameters(held["parameters"])
         classes = from_json(held["classes"])
+        named = None if held["subclasses"] is None else from_json(held["subclasses"])
         owner = np.array(held["outputs"], dtype=np.int64)
         losses = [float(loss) for loss in held["losses"]]
         features = np.array([str(name) for name in held["features"]], dtype=object)
@@ -80,6 +82,7 @@ def read_classifier(cls: type[C], path: Path) -> C:
     net = read_net(path, tensors, meta)
     check_fit(path, net, classes, owner, losses, features)
     classifier.classes_, classifier.subclass_labels_ = classes, classes[owner]
+    classifier.subclasses_ = named
     classifier.centre_, classifier.net_ = tensors["centre"].numpy(), net
     classifier.n_features_in_ = net.w.shape[1]
     if len(features):

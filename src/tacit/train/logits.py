@@ -26,7 +26,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from tacit.errors import CallError, RunError
-from tacit.nets.poly_relu import PolyReLUNet, power
+from tacit.nets.poly_relu import PolyReLUNet, power, without_dust
 from tacit.threads import side_by_side
 from tacit.train.losses import LossName
 from tacit.train.updates import Optimizer, updater
@@ -60,9 +60,10 @@ class LogitTraining:
         self.update, self.workers = updater(optimizer, step), workers
 
     def nets(self) -> tuple[PolyReLUNet, ...]:
-        """Copies of the nets as they are now."""
+        """Copies of the nets as they are now, without dust."""
         copies: list[dict[str, Any]] = [
-            {name: t.clone() for name, t in state.items()} for state in self.states
+            {name: t.clone() for name, t in state.items()} | {"w": without_dust(state["w"])}
+            for state in self.states
         ]
         return tuple(replace(net, **state) for net, state in zip(self.start, copies, strict=True))
 
