@@ -15,6 +15,7 @@ from tacit.attack.search import Search, slope_of
 from tacit.attack.target import PolyReLUTarget
 from tacit.certify.radius import radius
 from tacit.data import cluster_mixture, min2024_mixture, orthogonal_centres
+from tacit.errors import CallError
 from tacit.nets import PolyReLUNet, average_net, centre_net
 
 INF = math.inf
@@ -163,14 +164,16 @@ def digits():
     return net.eval().requires_grad_(False), x[test], y[test]
 
 
-def public(net, x, y, norm, radius, loss, steps):
+def public(net, x, y, norm, radius, loss, steps, **changes):
     """How many points the authors' APGD breaks, checked to be in the ball."""
     from pyautoattack.autopgd_base import APGDAttack
 
     name = {1: "L1", 2: "L2", INF: "Linf"}[norm]
     with torch.random.fork_rng(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it says where DLR has no gradient
-        attack = APGDAttack(net, n_iter=steps, norm=name, eps=radius, loss=loss, device="cpu")
+        attack = APGDAttack(
+            net, n_iter=steps, norm=name, eps=radius, loss=loss, device="cpu", **changes
+        )
         moved = attack.perturb(x.clone(), y)
     assert ((moved - x).norm(p=norm, dim=1) <= radius * (1 + 1e-4)).all()
     return int((net(moved).argmax(1) != y).sum())
@@ -197,3 +200,25 @@ def test_as_strong_as_the_public_apgd_on_digits(digits, norm):
     # the margin, from all starts
     full = apgd(net, x, y, RADII[norm], **call)
     assert (full.alone.sum(1) >= torch.maximum(theirs["ce"], theirs["dlr"])).all()
+
+
+def test_through_larger_balls_as_strong_as_the_public_apgd_on_digits(digits):
+    net, x, y = (part[:100] if torch.is_tensor(part) else part for part in digits)
+    theirs = public(net, x, y, 1, 2.0, "ce", 50, use_largereps=True, n_restarts=5)
+    ours = apgd(net, x, y, [2.0], norm=1, box=(0.0, 1.0), steps=50, loss=cross_entropy,
+                starts=("random",) * 5, larger_balls=True)  # fmt: skip
+    assert 0.2 * len(x) < theirs < len(x)
+    assert abs(int(ours.alone.sum()) - theirs) <= 1
+    assert (ours.delta.abs().sum(2) <= 2.0 * (1 + 1e-6)).all()
+
+
+def test_what_breaks_a_point_in_a_larger_ball_does_not_count():
+    # of a linear model the l1 radius is known: |f| over the largest weight
+    w = torch.randn(12, generator=gen(0), dtype=torch.float64)
+    x = torch.randn(60, 12, generator=gen(1), dtype=torch.float64)
+    y, exact = (x @ w).sign(), (x @ w).abs() / w.abs().max()
+    middle = float(exact.median())
+    found = apgd(lambda x: x @ w, x, y, [middle * 0.999], norm=1, steps=20, larger_balls=True)
+    assert (found.broken[0] == (exact <= middle * 0.999)).all()
+    with pytest.raises(CallError, match="larger balls in l1 alone"):
+        apgd(lambda x: x @ w, x, y, [1.0], norm=2, larger_balls=True)

@@ -45,6 +45,7 @@ class Search:
     best_margin: Float[Tensor, " rows"]
     broken: Bool[Tensor, " points"]
     wasted: float = 0.0
+    counts: bool = True
 
     def __post_init__(self) -> None:
         if self.norm.order == math.inf:
@@ -72,8 +73,20 @@ class Search:
         ids = self.id[better]
         self.best_delta.index_copy_(0, ids, delta.index_select(0, better))
         self.best_margin[ids] = found[better]
-        self.broken[self.point[found <= 0]] = True
+        if self.counts:
+            self.broken[self.point[found <= 0]] = True
         return found
+
+    def widened(self, factor: float) -> Search:
+        """The same rows in balls of that many radii, where a broken point is searched on: it does not count."""
+        return replace(
+            self,
+            radius=self.radius * factor,
+            best_delta=torch.zeros_like(self.x),
+            best_margin=torch.full_like(self.best_margin, torch.inf),
+            broken=torch.zeros_like(self.broken),
+            counts=False,
+        )
 
     def prune(self, state: State) -> State:
         """The rows of broken points dropped, here and in the state of the attack.

@@ -32,6 +32,7 @@ class Answers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     classes_: Array
     centre_: Array
     subclass_labels_: Array
+    subclasses_: Array | None
     loss_curve_: list[float]
     net_: PolyReLUNet
     # as long as no fit stopped early

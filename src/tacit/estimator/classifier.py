@@ -143,8 +143,9 @@ class PolyReLUClassifier(Answers):
         classes = self.classes_ if again else np.unique(labels)
         check_classes(classes)
         named = None if subclass is None else np.unique(subclass)
-        if again and named is not None and not np.array_equal(named, self.subclasses_):
-            before = "none" if self.subclasses_ is None else some(self.subclasses_)
+        known = self.subclasses_ if again else named
+        if named is not None and (known is None or not np.array_equal(named, known)):
+            before = "none" if known is None else some(known)
             raise CallError(
                 f"subclass holds {some(named)}, the fit that training goes on from had {before}: give the same, "
                 "or fit anew with warm_start=False"

@@ -72,7 +72,10 @@ class Curves(ImageNets):
 
 @dataclass(frozen=True)
 class Table(ImageNets):
-    """Table 1: attacks of three norms at these radii; l1 costs the most: points and restarts of its own."""
+    """Table 1: attacks of three norms at these radii; l1 costs the most: points and restarts of its own.
+
+    More than one restart in l1 begins in larger balls, as AutoAttack does, which has five.
+    """
 
     linf: tuple[float, ...] = (0.05, 0.1)
     l2: tuple[float, ...] = (1.0, 2.0)

@@ -260,6 +260,7 @@ def outlived(
     steps: int,
     loss: AnyLoss = cross_entropy,
     starts: Sequence[str] = ("random",),
+    larger_balls: bool = False,
     name: str = "attack",
 ) -> xr.DataArray:
     """How many of the radii, in ascending order, each of the first test points outlives, (p, seed, point).
@@ -281,7 +282,7 @@ def outlived(
                 if len(left):
                     found = apgd(
                         nets[p, seed], x[left], y[left], (radius,), norm=attack.norm, box=BOX, loss=loss,
-                        starts=starts, steps=steps, seed=seed,
+                        starts=starts, steps=steps, seed=seed, larger_balls=larger_balls,
                     )  # fmt: skip
                     left = left[~found.broken[0]]
                     count[left.cpu()] += 1
