@@ -173,10 +173,33 @@ def test_a_warm_start_with_other_subclasses_is_refused(tmp_path: Path) -> None:
     model.save(tmp_path / "head.safetensors")
     read = PolyReLUClassifier.load(tmp_path / "head.safetensors")
     for one in (model, read):
-        assert one.subclasses_.tolist() == ["a", "b"]
-        with pytest.raises(CallError, match=r"subclass holds 'b', 'c', the fit .* had 'a', 'b'"):
+        assert one.subclasses_.tolist()[:2] == ["a", "b"]
+        assert len(one.subclasses_) == len(one.subclass_labels_) == len(one.net_.v)
+        with pytest.raises(CallError, match=r"were 'a', 'b', .*: give the same"):
             one.fit(X, y, subclass=np.where(side, "c", "b"))
         assert one.fit(X, y, subclass=np.where(side, "b", "a")).n_iter_ == 4
+
+
+def test_subclasses_of_a_warm_start_are_those_of_each_class_and_of_rows_that_count() -> None:
+    X, y = digits(60)
+    y = (y > 4).astype(int)
+    names = np.where(y == 1, "a", np.where(X[:, 20] > X[:, 20].mean(), "b", "a"))
+    model = quick(warm_start=True, supervision="subclasses", max_iter=2)
+    weights = np.ones(60)
+    weights[:3] = 0
+    model.fit(X, y, sample_weight=weights, subclass=np.where(weights > 0, names, "z"))
+    assert model.subclasses_.tolist() == ["a", "b", "a"]
+    assert model.subclass_labels_.tolist() == [0, 0, 1]
+    with pytest.raises(CallError, match="are 'a', 'b', 'b', class by class"):
+        model.fit(X, y, subclass=np.where(y == 1, "b", names))  # the same names, of other classes
+    assert model.fit(X, y, subclass=names).n_iter_ == 4
+
+
+def test_subclasses_that_a_file_cannot_hold_are_named(tmp_path: Path) -> None:
+    X, y = digits(60)
+    model = quick(supervision="subclasses", max_iter=2).fit(X, y, subclass=y.astype("S1"))
+    with pytest.raises(CallError, match=r"subclass of type \|S1 .*relabel subclass"):
+        model.save(tmp_path / "head.safetensors")
 
 
 def test_partial_fit_goes_on_from_part_to_part_and_through_a_pickle() -> None:

@@ -141,6 +141,11 @@ def test_dust_is_what_is_too_small_beside_its_own_neuron(scale: float) -> None:
     assert torch.equal(without_dust(found), found)
 
 
+def test_half_precision_keeps_its_weights() -> None:
+    w = torch.tensor([[1.0, 0.01, 1e-4, 1e-7]], dtype=torch.float16)
+    assert torch.equal(without_dust(w), w * torch.tensor([1, 1, 1, 0], dtype=torch.float16))
+
+
 def test_a_net_without_dust_says_the_same() -> None:
     net = a_net(4.0, "released", members=2)
     small = torch.tensor([1.0, 1e-310, 1.0, 1.0, 1e-305, 1.0, 1.0], dtype=torch.float64)

@@ -229,6 +229,23 @@ def test_adam_is_algorithm_1_of_kingma_and_ba() -> None:
         assert found.numpy() == pytest.approx(wanted, rel=1e-12)
 
 
+@pytest.mark.parametrize("laid", ["expanded", "transposed", "strided"])
+def test_adam_reads_gradients_as_they_are_laid_out(laid: str) -> None:
+    plain = torch.arange(1.0, 7.0, dtype=torch.float64).view(3, 2)
+    gradient = {
+        "expanded": torch.tensor(2.0, dtype=torch.float64).expand(3, 2),
+        "transposed": plain.T.contiguous().T,
+        "strided": plain.repeat_interleave(2, 1)[:, ::2],
+    }[laid]
+    answers = []
+    for shown in (gradient, gradient.contiguous()):
+        found, update = torch.zeros(3, 2, dtype=torch.float64), updater("adam", 0.1)
+        for scale in (1.0, -0.3, 0.5):
+            update("net", [found], [shown * scale if scale != 1 else shown])
+        answers.append(found)
+    assert torch.equal(*answers)
+
+
 def test_a_trained_net_has_no_dust() -> None:
     x, y = points()
     net = start(3.0)

@@ -151,15 +151,12 @@ def sparse_descent(search: Search, delta: Rows, steps: int) -> None:
 
 def shrinking_descent(search: Search, delta: Rows, steps: int) -> None:
     """l1, through larger balls: what breaks a point there does not count, and shows the way."""
-    left = steps
+    left, delta = steps, delta * LARGER[0][0]
     for factor, share in LARGER:
-        count = int(share * steps)
-        if count:
-            wide = search.widened(factor)
-            sparse_descent(wide, search.norm.project(delta * factor, wide.radius, wide.room), count)
-            delta = search.norm.project(wide.best_delta, search.radius, search.room)
-            left -= count
-    sparse_descent(search, delta, left)
+        wide, count = search.widened(factor), int(share * steps)
+        sparse_descent(wide, wide.project(delta), count)
+        left, delta = left - count, wide.best_delta
+    sparse_descent(search, search.project(delta), left)
 
 
 def sparse_direction(search: Search, delta: Rows, down: Rows, k: Numbers) -> Rows:

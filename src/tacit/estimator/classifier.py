@@ -84,7 +84,7 @@ class PolyReLUClassifier(Answers):
     validation_scores_, best_validation_score_ : accuracy after each epoch (None without early stopping).
     centre_ : mean of the training X, by `sample_weight`.
     net_ : the net, on the CPU; it holds the centre and reads rows of X as they are.
-    subclasses_ : the sorted names that `fit` was given as `subclass`, or None.
+    subclasses_ : the subclass of each output of `net_`, as `fit` was given them, or None.
     subclass_labels_ : the class of each output of `net_`; `classes_` where supervision is "labels".
 
     Numbers are those of X: float32 where it is float32, else float64, which is about half as fast.
@@ -142,14 +142,6 @@ class PolyReLUClassifier(Answers):
         rows, labels = validated(self, X, y, sample_weight, subclass, reset=not again)
         classes = self.classes_ if again else np.unique(labels)
         check_classes(classes)
-        named = None if subclass is None else np.unique(subclass)
-        known = self.subclasses_ if again else named
-        if named is not None and (known is None or not np.array_equal(named, known)):
-            before = "none" if known is None else some(known)
-            raise CallError(
-                f"subclass holds {some(named)}, the fit that training goes on from had {before}: give the same, "
-                "or fit anew with warm_start=False"
-            )
         rows = replace(rows, y=class_numbers(classes, labels))
         random = check_random_state(self.random_state)
         aside = None
@@ -158,15 +150,16 @@ class PolyReLUClassifier(Answers):
         centre, seed = self.centre_ if again else rows.centre(), int(random.randint(2**31 - 1))
         if again and self.supervision == "discovered":
             # found anew, subclasses would have other numbers: ask the net whose points these are
-            z, owner = own_outputs(self._head(), rows), self._head().owner
+            z, owner, named = own_outputs(self._head(), rows), self._head().owner, None
         else:
-            z, owner = outputs(
+            z, owner, named = outputs(
                 rows, len(classes), self.supervision, centre, self.n_subclasses, seed
             )
         device = chosen_device(self.device)
-        head = (self._same_head(owner) if again else self._start(rows, centre, owner, seed)).to(
-            device
-        )
+        if again:
+            head = self._same_head(owner, named).to(device)
+        else:
+            head = self._start(rows, centre, owner, seed).to(device)
         x, weights = rows.tensors(device, head.net.w.dtype)
         sample = Sample(x, z.to(device), weights)
         schedule = Schedule(self.max_iter, self.batch_size, self.tol, self.n_iter_no_change)
@@ -212,7 +205,7 @@ class PolyReLUClassifier(Answers):
             seed = int(random.randint(2**31 - 1))
             head = self._start(rows, self.centre_, owner, seed).to(device)
         else:
-            head = self._same_head(owner).to(device)
+            head = self._same_head(owner, None).to(device)
         made = self._movement() | {"device": device}
         going = self.__dict__.get("_going")
         if going is None or going[0] != made:  # also after set_params
@@ -242,7 +235,7 @@ class PolyReLUClassifier(Answers):
             seed=seed,
         )
 
-    def _same_head(self, owner: Tensor) -> Head:
+    def _same_head(self, owner: Tensor, named: Array | None) -> Head:
         """The last head, which training goes on with; refused where the parameters ask for another net."""
         head = self._head()
         now = {
@@ -260,6 +253,13 @@ class PolyReLUClassifier(Answers):
             raise CallError(
                 f"the last fit had {len(head.owner)} subclasses and these rows give {len(owner)}, or of other "
                 "classes: fit anew with warm_start=False"
+            )
+        before = self.subclasses_
+        if named is not None and not (before is not None and np.array_equal(named, before)):
+            told = "none" if before is None else some(before)
+            raise CallError(
+                f"the subclasses are {some(named)}, class by class, and those of the fit that training goes on "
+                f"from were {told}: give the same, or fit anew with warm_start=False"
             )
         return head
 

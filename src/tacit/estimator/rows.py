@@ -24,17 +24,20 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Rows:
-    """x (n, D), class numbers y (n,), and where given weights (n,) and subclass numbers (n,)."""
+    """x (n, D), class numbers y (n,), and where given weights (n,), subclass numbers (n,) and their names."""
 
     x: Array
     y: Array
     weights: Array | None = None
     subclass: Array | None = None
+    names: Array | None = None
 
     def take(self, which: Array) -> Rows:
         """Some of the rows."""
-        held = (self.x, self.y, self.weights, self.subclass)
-        return Rows(*(None if part is None else part[which] for part in held))  # type: ignore[arg-type]
+        weights, subclass = (
+            None if part is None else part[which] for part in (self.weights, self.subclass)
+        )
+        return Rows(self.x[which], self.y[which], weights, subclass, self.names)
 
     def centre(self) -> Array:
         """The weighted mean, in the type of x; rows that are all equal have nothing around it."""
@@ -73,19 +76,20 @@ def validated(
         )
     X, y = validate_data(estimator, X, y, dtype=(np.float64, np.float32), order="C", reset=reset)
     check_classification_targets(y)
+    names = None
     if subclass is not None:
         subclass = column_or_1d(subclass)
         check_consistent_length(X, subclass)
         check_named(subclass)
-        subclass = np.unique(subclass, return_inverse=True)[1]
+        names, subclass = np.unique(subclass, return_inverse=True)
     if sample_weight is None:
-        return Rows(X, y, None, subclass), y
+        return Rows(X, y, None, subclass, names), y
     weights = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
     kept = weights > 0
     if not kept.any():
         raise CallError("sample_weight: all of them are 0; at least one row must count")
     # over the largest: sums of large weights overflow, and only the ratios count
-    rows = Rows(X, y, weights / weights.max(), subclass).take(kept)
+    rows = Rows(X, y, weights / weights.max(), subclass, names).take(kept)
     return rows, rows.y
 
 
@@ -132,13 +136,14 @@ def kept_aside(rows: Rows, fraction: float, random: np.random.RandomState) -> tu
 
 def outputs(
     rows: Rows, classes: int, supervision: str, centre: Array, count: int | None, seed: int
-) -> tuple[Int64[Tensor, " n"], Int64[Tensor, " K"]]:
-    """The output that each row trains, and the class of each output."""
+) -> tuple[Int64[Tensor, " n"], Int64[Tensor, " K"], Array | None]:
+    """The output that each row trains, the class of each output, and its subclass where these were given."""
     if supervision == "labels":
-        return torch.tensor(rows.y), torch.arange(classes)
+        return torch.tensor(rows.y), torch.arange(classes), None
     finer = discovered(rows, centre, count, seed) if rows.subclass is None else rows.subclass
     pairs, z = np.unique(np.stack([rows.y, finer], 1), axis=0, return_inverse=True)
-    return torch.tensor(z), torch.tensor(pairs[:, 0])
+    names = None if rows.names is None else rows.names[pairs[:, 1]]
+    return torch.tensor(z), torch.tensor(pairs[:, 0]), names
 
 
 def discovered(rows: Rows, centre: Array, count: int | None, seed: int) -> Array:

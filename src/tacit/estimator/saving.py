@@ -33,8 +33,10 @@ def write_classifier(classifier: Any, path: Path) -> None:
         parameters["random_state"] = None  # a generator has moved on; a file holds seeds only
     held = {
         "parameters": {name: plain(value) for name, value in parameters.items()},
-        "classes": as_json(classifier.classes_),
-        "subclasses": None if classifier.subclasses_ is None else as_json(classifier.subclasses_),
+        "classes": as_json(classifier.classes_, "y"),
+        "subclasses": None
+        if classifier.subclasses_ is None
+        else as_json(classifier.subclasses_, "subclass"),
         "outputs": np.searchsorted(classifier.classes_, classifier.subclass_labels_).tolist(),
         "features": list(getattr(classifier, "feature_names_in_", [])),
         "losses": classifier.loss_curve_,
@@ -121,16 +123,16 @@ def check_fit(
         )
 
 
-def as_json(classes: Array) -> dict[str, Any]:
-    """Labels with their type: numbers, booleans or strings."""
-    values = classes.tolist()
-    if classes.dtype.kind not in "biufUO" or not all(
+def as_json(labels: Array, given: str) -> dict[str, Any]:
+    """Labels with their type: numbers, booleans or strings; `given` is the argument that they were."""
+    values = labels.tolist()
+    if labels.dtype.kind not in "biufUO" or not all(
         isinstance(v, (bool, int, float, str)) for v in values
     ):
         raise CallError(
-            f"classes of type {classes.dtype} ({values[0]!r}): a file holds numbers and strings; relabel y"
+            f"{given} of type {labels.dtype} ({values[0]!r}): a file holds numbers and strings; relabel {given}"
         )
-    return {"dtype": classes.dtype.str, "values": values}
+    return {"dtype": labels.dtype.str, "values": values}
 
 
 def from_json(held: dict[str, Any]) -> Array:

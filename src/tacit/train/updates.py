@@ -48,11 +48,15 @@ class Adam:
         """One step."""
         if name not in self.means:
             first, second = ([torch.zeros_like(t) for t in parameters] for _ in range(2))
-            counts = [torch.zeros((), device=t.device) for t in parameters]
+            # float32, whatever the user's default: the kernel reads them so
+            counts = [torch.zeros((), dtype=torch.float32, device=t.device) for t in parameters]
             self.means[name] = first, second, counts
         first, second, counts = self.means[name]
+        pairs = zip(parameters, gradients, strict=True)
+        # the kernel goes through memory as it lies: autograd gives expanded and transposed gradients too
+        laid = [g if g.stride() == t.stride() else torch.empty_like(t).copy_(g) for t, g in pairs]
         adam(
-            parameters, gradients, first, second, [], counts,
+            parameters, laid, first, second, [], counts,
             fused=True, amsgrad=False, maximize=False, weight_decay=0.0,
             beta1=BETAS[0], beta2=BETAS[1], eps=EPSILON, lr=self.step,
         )  # fmt: skip

@@ -265,7 +265,8 @@ def outlived(
 ) -> xr.DataArray:
     """How many of the radii, in ascending order, each of the first test points outlives, (p, seed, point).
 
-    As released: APGD on the cross-entropy from one random start (AutoAttack's apgd-ce), in the box [0, 1]. A
+    As released: APGD on the cross-entropy from one random start (AutoAttack's apgd-ce), in the box [0, 1]; in l1
+    AutoAttack has five starts and `larger_balls`. A
     point that is broken leaves the attack, and one that a smaller radius broke never enters it.
     """
     x, y = (t[: attack.points].to(bench.device) for t in (pictures.test_x, pictures.test_y))

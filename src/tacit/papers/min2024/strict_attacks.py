@@ -2,7 +2,7 @@
 
 | attack   | what it is                                                                                      |
 | -------- | ----------------------------------------------------------------------------------------------- |
-| paper    | APGD on the cross-entropy from one random start, as Table 1 has it                              |
+| paper    | APGD on the cross-entropy from one random start, as Table 1 has it in linf and l2               |
 | steps    | the same with more steps                                                                        |
 | margin   | APGD on the margin, which does not saturate, from one random start                              |
 | targeted | APGD on z_y - z_k for each other class k in turn                                                |
