@@ -1,5 +1,6 @@
 """Certified radii of multi-class PolyReLU nets: against attacks, closed forms and other certificates."""
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -41,14 +42,26 @@ def labelled(net, seed, n=6):
     return x, net(x).argmax(1)
 
 
-def check_against_attack(seed, p, order, bias, centre, released):
+def ends(seed, p, order, bias, centre, released):
+    """Certified and attacked radii of five points."""
     net = random_net(seed, p, bias=bias, centre=centre, released=released)
     x, y = labelled(net, seed, n=5)
-    lower = logits_radius(net, x, y, norm=order)
-    upper = minimal(net, x, y, norm=order).radius
+    return logits_radius(net, x, y, norm=order), minimal(net, x, y, norm=order).radius
+
+
+def check_against_attack(*case):
+    lower, upper = ends(*case)
     assert (lower <= upper * (1 + 1e-9)).all()
     assert (lower > 0).all()
-    assert (lower / upper).median() > 0.5
+
+
+def test_certified_radii_of_random_nets_are_mostly_the_attacked_ones():
+    # of a net alone this is no law: in l1 at p = 1.5 the median of one (seed 223) is .43
+    cases = enumerate(itertools.product(POWERS, NORMS))
+    found = [ends(1000 + 10 * k, *case, k % 2 == 0, k % 3 == 0, k % 4 < 2) for k, case in cases]
+    ratios = torch.cat([lower / upper for lower, upper in found])
+    assert ratios.median() > 0.98
+    assert ratios.quantile(0.1) > 0.7
 
 
 @pytest.mark.parametrize(
