@@ -39,10 +39,8 @@ SPARSER = 1.5  # k is the sparsity of the best point over this; a step that shri
 STABLE = 0.95
 SHORTEST = 0.1
 BEYOND = 1e30  # further than any box
-LARGER = (
-    (3.0, 0.3),
-    (2.0, 0.3),
-)  # radii and shares of the steps of the balls that an l1 search begins in
+# the balls that an l1 search may begin in: their radii, in radii, and their shares of the steps
+LARGER = ((3.0, 0.3), (2.0, 0.3))
 
 
 @dataclass
