@@ -13,8 +13,8 @@ import time
 
 import torch
 
-from tacit.attack.minimal import minimal
-from tacit.attack.reduce import reduce_net
+from tacit.attack.shortest.minimal import minimal
+from tacit.attack.shortest.reduce import reduce_net
 from tacit.attack.target import TwoLayerTarget
 from tacit.data import ClusterMixture, min2024_mixture
 from tacit.nets import TwoLayerNet

@@ -11,7 +11,7 @@ import time
 import torch
 
 from tacit.data import min2024_mixture
-from tacit.measure.distance import function_distance
+from tacit.measure.distance.function import function_distance
 from tacit.nets import TwoLayerNet, average_net, centre_net
 
 D, K, K1, WIDE, TILT, SPREAD = 1000, 10, 6, 2000, 0.03, 1e-3

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-from tacit.certify.relu import relu_radius
+from tacit.certify.relu.radius import relu_radius
 from tacit.nets import TwoLayerNet
 
 # D, neurons, norm, points, points given to the reference

@@ -12,9 +12,9 @@ import torch
 from tacit.data import min2024_mixture
 from tacit.nets import TwoLayerNet
 from tacit.train import Until, gradient_flow
-from tacit.train.checks import checked_points
-from tacit.train.field import field_at
-from tacit.train.neurons import neurons_of
+from tacit.train.flow.checks import checked_points
+from tacit.train.flow.field import field_at
+from tacit.train.flow.neurons import neurons_of
 
 N, D, NEURONS = (4000, 8000, 16000, 40000), (200, 400, 800, 2000), (10, 20, 40, 100)
 

@@ -23,10 +23,10 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
+from tacit.base.threads import cores, side_by_side
 from tacit.data.images import load_images, present
 from tacit.nets import PolyReLUNet, poly_relu_start
-from tacit.papers.min2024.image_nets import accuracy, curves_at
-from tacit.threads import cores, side_by_side
+from tacit.papers.min2024.images.nets import accuracy, curves_at
 from tacit.train import train_logits
 
 N, TEST, D, H, CLASSES, BATCH, STEP = 50_000, 10_000, 784, 500, 10, 1000, 1e-3

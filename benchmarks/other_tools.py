@@ -20,7 +20,7 @@ from benchmarks._others import OTHERS, Bounds, TwoLogits, quiet
 from tacit.attack import apgd, minimal
 from tacit.attack.losses import margin
 from tacit.certify import radius
-from tacit.certify.crown import crown_radius
+from tacit.certify.crown.radius import crown_radius
 from tacit.data import min2024_mixture
 from tacit.nets import TwoLayerNet, average_net, centre_net
 

@@ -10,7 +10,7 @@ import time
 
 import torch
 
-from tacit.certify.poly import poly_radius
+from tacit.certify.poly.radius import poly_radius
 from tacit.data import Samples, min2024_mixture
 from tacit.nets import TwoLayerNet
 

@@ -14,7 +14,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from tacit.attack.apgd import apgd
+from tacit.attack.ball.apgd import apgd
 from tacit.attack.universal import learned_universal
 from tacit.auditing import attacks, certificates, directions
 from tacit.cli import status

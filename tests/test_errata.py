@@ -18,8 +18,8 @@ from tacit.nets import (
     decoupled_net,
     prop48_net,
 )
-from tacit.papers.frei2023.means import least_dimension, small_noise
-from tacit.papers.min2024.alg1 import known_distance, known_net
+from tacit.papers.frei2023._shared.means import least_dimension, small_noise
+from tacit.papers.min2024.alg1.exhibit import known_distance, known_net
 from tacit.train import Until, descend, gradient_flow
 from tacit.train.losses import loss_at, pull_at
 

@@ -10,7 +10,7 @@ from scipy.stats import binom, norm
 from tacit.certify import radius
 from tacit.data import sqrt_d_mixture
 from tacit.nets import TwoLayerNet, average_net
-from tacit.papers.li2025.synthetic import (
+from tacit.papers.li2025._shared.synthetic import (
     binary_start,
     mixture_of,
     multi_start,

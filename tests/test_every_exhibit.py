@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from contract import check_document, check_folder
+from tacit.base.progress import Silent
 from tacit.cli import status
 from tacit.lab.claim import SMOKE_REASON
-from tacit.lab.progress import Silent
 from tacit.lab.registry import catalogue
 from tacit.lab.runner import run_exhibit
 from tacit.lab.store import read_dataset

@@ -7,7 +7,7 @@ import threading
 import pytest
 import torch
 
-from tacit.threads import cores, side_by_side
+from tacit.base.threads import cores, side_by_side
 
 
 def test_answers_come_in_order_from_several_threads() -> None:

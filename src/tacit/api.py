@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tacit.base.progress import Silent
 from tacit.lab.exhibit import Exhibit
 from tacit.lab.order import known_scale, known_seed
-from tacit.lab.progress import Silent
 from tacit.lab.record import RunRecord
 from tacit.lab.registry import catalogue
 from tacit.lab.runner import run_exhibit

@@ -8,11 +8,11 @@ import pytest
 import torch
 from sklearn.datasets import load_digits
 
-from tacit.attack import search as search_module
-from tacit.attack.apgd import apgd, checkpoints, kth_largest, sparse_direction
+from tacit.attack.ball import search as search_module
+from tacit.attack.ball.apgd import apgd, checkpoints, kth_largest, sparse_direction
+from tacit.attack.ball.search import Search, slope_of
 from tacit.attack.losses import cross_entropy, margin
 from tacit.attack.norms import NORMS
-from tacit.attack.search import Search, slope_of
 from tacit.attack.target import PolyReLUTarget
 from tacit.certify.radius import radius
 from tacit.data import cluster_mixture, min2024_mixture, orthogonal_centres

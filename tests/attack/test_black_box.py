@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from tacit.attack.black_box import black_box
+from tacit.attack.ball.black_box import black_box
 from tacit.data import min2024_mixture
 from tacit.errors import CallError
 from tacit.nets import Linear, NearestNeighbour

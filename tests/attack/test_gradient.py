@@ -7,13 +7,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.attack.apgd import apgd
-from tacit.attack.attacked import sealed
-from tacit.attack.black_box import black_box
-from tacit.attack.gradient import fgm, pgd
+from tacit.attack.ball.apgd import apgd
+from tacit.attack.ball.attacked import sealed
+from tacit.attack.ball.black_box import black_box
+from tacit.attack.ball.gradient import fgm, pgd
+from tacit.attack.ball.smooth import smooth_adv_pgd
 from tacit.attack.losses import cross_entropy, margin
 from tacit.attack.norms import known_norm
-from tacit.attack.smooth import smooth_adv_pgd
 from tacit.data import min2024_mixture
 from tacit.errors import CallError, RunError
 from tacit.nets import Linear, TwoLayerNet, centre_net

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 
-from tacit.attack.minimal import minimal
+from tacit.attack.shortest.minimal import minimal
 from tacit.certify import radius
-from tacit.certify.relu import relu_radius
+from tacit.certify.relu.radius import relu_radius
 from tacit.data import min2024_mixture, sqrt_d_mixture
 from tacit.errors import CallError
 from tacit.nets import Linear, TwoLayerNet, average_net, centre_net, decoupled_net, frei_net

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize, nnls
 
-from tacit.attack.cone import multipliers
-from tacit.attack.minimal import minimal
+from tacit.attack.shortest.cone import multipliers
+from tacit.attack.shortest.minimal import minimal
 from tacit.data import min2024_mixture
 from tacit.nets import TwoLayerNet, centre_net
 

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.attack.reduce import reduce_net
+from tacit.attack.shortest.reduce import reduce_net
 from tacit.errors import CallError
 from tacit.nets import TwoLayerNet
 

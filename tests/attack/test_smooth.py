@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from tacit.attack.gradient import pgd
+from tacit.attack.ball.gradient import pgd
+from tacit.attack.ball.smooth import SmoothedTarget, smooth_adv_pgd
 from tacit.attack.losses import cross_entropy
-from tacit.attack.smooth import SmoothedTarget, smooth_adv_pgd
 from tacit.attack.target import loss_and_gradient, target_of
 from tacit.errors import CallError
 from tacit.nets import Linear

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.attack.square import (
+from tacit.attack.ball.square import (
     bump,
     grid_of_bumps,
     moved_bumps,

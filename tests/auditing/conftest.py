@@ -6,8 +6,8 @@ from functools import partial
 
 import pytest
 
-from tacit.attack.apgd import apgd
-from tacit.attack.black_box import black_box
+from tacit.attack.ball.apgd import apgd
+from tacit.attack.ball.black_box import black_box
 from tacit.attack.universal import learned_universal
 from tacit.auditing import attacks, directions
 

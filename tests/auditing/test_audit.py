@@ -14,15 +14,15 @@ import torch
 from torch import nn
 
 import tacit
-from tacit.attack.apgd import apgd
-from tacit.attack.attacked import Attacked
+from tacit.attack.ball.apgd import apgd
+from tacit.attack.ball.attacked import Attacked
 from tacit.auditing import AuditRecord, attacks, audit, certificates, compare
 from tacit.auditing.rounding import double_of
 from tacit.auditing.subject import subject_of
+from tacit.base.progress import Silent
 from tacit.certify import logits_radius, radius
 from tacit.data import min2024_mixture
 from tacit.errors import CallError, RunError
-from tacit.lab.progress import Silent
 from tacit.nets import PolyReLUNet, average_net, centre_net, poly_relu_start, prop48_net
 
 MIXTURE = min2024_mixture(D=20, K=4, K1=2, alpha=0.3)

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from tacit.certify import crown
-from tacit.certify.crown import crown_margin, crown_radius
-from tacit.certify.crown_chain import can_crown, crown_obstacle, sequential_of
+from tacit.certify.crown import radius as crown
+from tacit.certify.crown.chain import can_crown, crown_obstacle, sequential_of
+from tacit.certify.crown.radius import crown_margin, crown_radius
 from tacit.certify.halfspaces import two_neuron_radius
 from tacit.errors import CallError
 from tacit.nets import TwoLayerNet

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from tacit.certify import nearest_bounds, nearest_radius, radius
-from tacit.certify.nearest import least_distance
-from tacit.certify.softmax import prop48_radius
+from tacit.certify.nearest.radius import least_distance
+from tacit.certify.softmax.bayes import prop48_radius
 from tacit.data import cluster_mixture, min2024_mixture, sqrt_d_mixture
 from tacit.errors import CallError
 from tacit.nets import BayesRule, MultiClassNet, NearestNeighbour, prop48_net

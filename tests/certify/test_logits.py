@@ -13,8 +13,8 @@ from torch import nn
 from tacit.attack import minimal
 from tacit.attack.norms import known_norm
 from tacit.certify import crown_radius, relu_radius
-from tacit.certify.logits import logits_certified, logits_radius
-from tacit.certify.poly import poly_radius
+from tacit.certify.logits.radius import logits_certified, logits_radius
+from tacit.certify.poly.radius import poly_radius
 from tacit.errors import CallError
 from tacit.nets import PolyReLUNet, TwoLayerNet
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from tacit.attack import apgd, square
-from tacit.certify.logits import logits_certified, logits_radius
-from tacit.certify.logits_parabola import parabolas, phi
+from tacit.certify.logits.parabola import parabolas, phi
+from tacit.certify.logits.radius import logits_certified, logits_radius
 from tacit.errors import TacitError
 from tacit.nets import PolyReLUNet
 

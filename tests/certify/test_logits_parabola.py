@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.attack.norms import known_norm
-from tacit.certify.logits_ball import ball_bound, multiplier, no_moments
-from tacit.certify.logits_pairs import linear_bound, pairs_of
-from tacit.certify.logits_parabola import lines, parabolas, phi
-from tacit.certify.logits_vertex import vertex_bound
+from tacit.certify.logits.ball import ball_bound, multiplier, no_moments
+from tacit.certify.logits.pairs import linear_bound, pairs_of
+from tacit.certify.logits.parabola import lines, parabolas, phi
+from tacit.certify.logits.vertex import vertex_bound
 from tacit.nets import PolyReLUNet
 
 POWERS = [1.0, 1.2, 1.5, 1.9, 2.0, 2.5, 3.0, 4.0, 9.0]

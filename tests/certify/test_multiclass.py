@@ -12,8 +12,11 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import lambertw
 
-from tacit.certify import radius, softmax_leader
-from tacit.certify.multiclass import (
+from tacit.certify import radius
+from tacit.certify.softmax import leader as softmax_leader
+from tacit.certify.softmax.bayes import prop48_centres, prop48_radius
+from tacit.certify.softmax.leader import Sums, lambert, least_cost, lower_root
+from tacit.certify.softmax.multiclass import (
     by_pieces,
     by_sums,
     floors,
@@ -21,8 +24,6 @@ from tacit.certify.multiclass import (
     pair_diagonal,
     sound_diagonal,
 )
-from tacit.certify.softmax import prop48_centres, prop48_radius
-from tacit.certify.softmax_leader import Sums, lambert, least_cost, lower_root
 from tacit.data import equiangular_centres, sqrt_d_mixture
 from tacit.errors import CallError
 from tacit.nets import MultiClassNet, TwoLayerNet, prop48_net

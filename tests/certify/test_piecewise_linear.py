@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from tacit.certify import radius
-from tacit.certify.decoupled import decoupled_radius
+from tacit.certify.poly.decoupled import decoupled_radius
 from tacit.data import (
     cluster_mixture,
     equiangular_centres,

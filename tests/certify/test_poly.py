@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 from tacit.attack.norms import known_norm
-from tacit.attack.rays import first_crossing
-from tacit.attack.reduce import reduce_net
-from tacit.certify.poly import poly_radius
-from tacit.certify.poly_merge import merge_error, shifted
-from tacit.certify.poly_norm import norm_lower
-from tacit.certify.power import power_radius
+from tacit.attack.shortest.rays import first_crossing
+from tacit.attack.shortest.reduce import reduce_net
+from tacit.certify.poly.merge import merge_error, shifted
+from tacit.certify.poly.norm import norm_lower
+from tacit.certify.poly.power import power_radius
+from tacit.certify.poly.radius import poly_radius
 from tacit.data import cluster_mixture, min2024_mixture
 from tacit.errors import CallError
 from tacit.nets import TwoLayerNet, average_net, centre_net, decoupled_net

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from tacit.certify import poly_cells
-from tacit.certify.curve import Separable
-from tacit.certify.poly_cells import enclose_falling, enclose_rising, power_lower
-from tacit.certify.power import Shortest, power_radius
+from tacit.certify.poly import cells as poly_cells
+from tacit.certify.poly.cells import enclose_falling, enclose_rising, power_lower
+from tacit.certify.poly.curve import Separable
+from tacit.certify.poly.power import Shortest, power_radius
 
 POWERS = [2.0, 2.2, 3.0, 4.0, 20.0]
 

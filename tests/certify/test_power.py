@@ -9,8 +9,8 @@ from brute import separable_brute
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.certify.decoupled import decoupled_radius
-from tacit.certify.power import power_radius
+from tacit.certify.poly.decoupled import decoupled_radius
+from tacit.certify.poly.power import power_radius
 from tacit.errors import CallError
 
 POWERS = [1.1, 1.5, 1.9, 2.0, 2.1, 3.0, 4.0, 10.0]

@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from tacit.attack import minimal, reduce_net
-from tacit.certify import radius, relu_merge, relu_radius
-from tacit.certify.relu_merge import worst_net
-from tacit.certify.separable import separable_radius
+from tacit.certify import radius, relu_radius
+from tacit.certify.poly.separable import separable_radius
+from tacit.certify.relu import merge as relu_merge
+from tacit.certify.relu.merge import worst_net
 from tacit.data import cluster_mixture, min2024_mixture, orthogonal_centres
 from tacit.errors import CallError
 from tacit.nets import (

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from oracle import enumerated_radius, miqp_radius
 
 from tacit.certify import radius
-from tacit.certify.relu import relu_radius
+from tacit.certify.relu.radius import relu_radius
 from tacit.data import min2024_mixture, sqrt_d_mixture
 from tacit.errors import CallError
 from tacit.nets import TwoLayerNet, average_net, decoupled_net, frei_net

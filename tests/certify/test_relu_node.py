@@ -5,9 +5,9 @@ import math
 import pytest
 import torch
 
-from tacit.certify.relu_ascent import Ascent
-from tacit.certify.relu_node import Values, halfspace, lines, nodes_of, sides_of
-from tacit.certify.relu_program import Program
+from tacit.certify.relu.ascent import Ascent
+from tacit.certify.relu.node import Values, halfspace, lines, nodes_of, sides_of
+from tacit.certify.relu.program import Program
 
 
 def normal(seed, *shape):

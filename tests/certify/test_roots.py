@@ -2,7 +2,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.certify.roots import falling_root, high_rising_root, low_rising_root, power
+from tacit.certify.poly.roots import falling_root, high_rising_root, low_rising_root, power
 
 exponent = st.floats(-6, 6)
 

@@ -14,7 +14,7 @@ from tacit.data import (
     orthogonal_centres,
     sqrt_d_mixture,
 )
-from tacit.data.assumptions import (
+from tacit.papers._shared.assumptions import (
     assumption_line,
     check_assumption,
     missing_line,

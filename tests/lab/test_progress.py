@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.progress import Progress as RichProgress
 from rich.progress import TextColumn
 
+from tacit.base.progress import LOG_INTERVAL, Bars, Lines, Silent, on_stderr
 from tacit.lab.bench import Bench
 from tacit.lab.parts import DiskParts
-from tacit.lab.progress import LOG_INTERVAL, Bars, Lines, Silent, on_stderr
 
 
 class Terminal(io.StringIO):

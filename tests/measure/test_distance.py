@@ -9,7 +9,7 @@ from scipy.optimize import minimize, minimize_scalar
 
 from tacit.data import min2024_mixture
 from tacit.errors import CallError
-from tacit.measure.distance import best_scale, function_distance
+from tacit.measure.distance.function import best_scale, function_distance
 from tacit.nets import TwoLayerNet, average_net, centre_net
 
 SEEDS = st.integers(0, 999)

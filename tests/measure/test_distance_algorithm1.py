@@ -5,8 +5,8 @@ import torch
 
 from tacit.data import min2024_mixture
 from tacit.errors import CallError
-from tacit.measure.distance import function_distance
-from tacit.measure.distance_algorithm1 import RELEASED_OFFSET, algorithm1
+from tacit.measure.distance.algorithm1 import RELEASED_OFFSET, algorithm1
+from tacit.measure.distance.function import function_distance
 from tacit.nets import TwoLayerNet, average_net, centre_net
 
 

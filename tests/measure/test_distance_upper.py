@@ -5,10 +5,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.measure.distance_cells import cell_bound
-from tacit.measure.distance_pieces import Pieces, merge_pieces
-from tacit.measure.distance_search import ascend
-from tacit.measure.distance_upper import _circle, pair_bound, upper_bound, zonotope_points
+from tacit.measure.distance.cells import cell_bound
+from tacit.measure.distance.pieces import Pieces, merge_pieces
+from tacit.measure.distance.search import ascend
+from tacit.measure.distance.upper import _circle, pair_bound, upper_bound, zonotope_points
 
 SEEDS = st.integers(0, 999)
 POWERS = st.sampled_from([1.0, 1.3, 1.7, 2.0, 2.5, 3.0, 4.0])
@@ -110,7 +110,8 @@ def test_merging_changes_a_net_by_no_more_than_is_said(seed, p, spread, coarse):
     )
     change = full.values(x)[0] - merged.values(x)[0]
     assert float(change.abs().max()) <= error * (1 + 1e-9) + 1e-12
-    assert torch.equal(full.values(x)[1], merged.values(x)[1])
+    # products of other shapes: the same numbers, not the same bits
+    assert torch.allclose(full.values(x)[1], merged.values(x)[1], rtol=0, atol=1e-12)
     if coarse:
         assert len(merged.u) < len(full.u)
 

@@ -13,10 +13,10 @@ from scipy.optimize import nnls
 
 from tacit.data import min2024_mixture
 from tacit.errors import CallError
-from tacit.measure import kkt as module
-from tacit.measure.kkt import kkt_cosine, kkt_residual, scaled
-from tacit.measure.kkt_cone import by_active_set, nearest_in_cone
-from tacit.measure.kkt_pulls import pulls
+from tacit.measure.kkt import residual as module
+from tacit.measure.kkt.cone import by_active_set, nearest_in_cone
+from tacit.measure.kkt.pulls import pulls
+from tacit.measure.kkt.residual import kkt_cosine, kkt_residual, scaled
 from tacit.measure.margins import margins, parameters
 from tacit.nets import TwoLayerNet
 from tacit.train import Until, gradient_flow

@@ -3,7 +3,7 @@
 import pytest
 
 from tacit.errors import CallError
-from tacit.papers._checks import check_clusters, check_cosine, check_unique
+from tacit.papers._shared.checks import check_clusters, check_cosine, check_unique
 
 
 def test_values_that_label_an_array_come_once() -> None:

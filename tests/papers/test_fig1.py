@@ -12,16 +12,16 @@ import xarray as xr
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from tacit.base.progress import Silent
 from tacit.errors import CallError, RunError
 from tacit.lab.bench import Bench
-from tacit.lab.progress import Silent
 from tacit.measure import alignment_field
 from tacit.nets import TwoLayerNet
-from tacit.papers._sphere import balanced_start, moments, seen, view
-from tacit.papers.min2024 import fig1
-from tacit.papers.min2024._fig1 import Spheres
-from tacit.papers.min2025 import alpha0
-from tacit.papers.min2025._alpha0 import Circle
+from tacit.papers._shared.sphere import balanced_start, moments, seen, view
+from tacit.papers.min2024.fig1 import exhibit as fig1
+from tacit.papers.min2024.fig1.settings import Spheres
+from tacit.papers.min2025.alpha0 import exhibit as alpha0
+from tacit.papers.min2025.alpha0.settings import Circle
 from tacit.report.animation import drawn, in_one_palette
 from tacit.report.style import house_style
 from tacit.train import History, Until, gradient_flow

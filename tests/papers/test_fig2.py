@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 import torch
 
+from tacit.base.progress import Silent
 from tacit.certify import radius
 from tacit.data import Samples, min2024_mixture
 from tacit.errors import CallError
 from tacit.lab.bench import Bench
-from tacit.lab.progress import Silent
-from tacit.measure.distance import function_distance
+from tacit.measure.distance.function import function_distance
 from tacit.measure.neurons import contributions
 from tacit.nets import TwoLayerNet, average_net, centre_net
-from tacit.papers.min2024 import fig2
-from tacit.papers.min2024._fig2 import ALPHAS, EXHIBITS, RADII, Conjecture
+from tacit.papers.min2024.fig2 import exhibit as fig2
+from tacit.papers.min2024.fig2.settings import ALPHAS, EXHIBITS, RADII, Conjecture
 
 SMALL = Conjecture(
     D=40, K=4, K1=2, h=40, n=600, alpha=(0.05, 0.1), points=40, repeats=1, log_loss=-8.0

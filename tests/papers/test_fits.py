@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from tacit.papers._fits import exponent, farthest, listed
+from tacit.papers._shared.fits import exponent, farthest, listed
 
 
 @given(st.floats(-2, 2), st.floats(0.1, 10))

@@ -10,21 +10,24 @@ from test_min2024 import bench, verdicts  # noqa: F401 (a fixture)
 
 from tacit.certify import radius
 from tacit.data import sphere_centres, sqrt_d_mixture
-from tacit.data.assumptions import check_assumption, most_clusters
 from tacit.errors import CallError
 from tacit.nets import average_net, frei_net, linear_rule
-from tacit.papers.frei2023 import (
-    Neighbour,
-    Reach,
-    Robust,
-    Separator,
-    assumption,
-    lemma2_1,
-    nn1,
-    thm4_1,
+from tacit.papers._shared.assumptions import check_assumption, most_clusters
+from tacit.papers.frei2023._shared.laws import log_bound, log_error, margin_law, radius_law
+from tacit.papers.frei2023._shared.means import (
+    least_dimension,
+    small_noise,
+    spanned_mixture,
+    sphere_frame,
 )
-from tacit.papers.frei2023.laws import log_bound, log_error, margin_law, radius_law
-from tacit.papers.frei2023.means import least_dimension, small_noise, spanned_mixture, sphere_frame
+from tacit.papers.frei2023.assumption import exhibit as assumption
+from tacit.papers.frei2023.assumption.settings import Reach
+from tacit.papers.frei2023.lemma2_1 import exhibit as lemma2_1
+from tacit.papers.frei2023.lemma2_1.settings import Separator
+from tacit.papers.frei2023.nn1 import exhibit as nn1
+from tacit.papers.frei2023.nn1.settings import Neighbour
+from tacit.papers.frei2023.thm4_1 import exhibit as thm4_1
+from tacit.papers.frei2023.thm4_1.settings import Robust
 
 
 def seeded(seed):

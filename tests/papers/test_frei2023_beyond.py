@@ -13,9 +13,9 @@ from test_min2024 import bench, verdicts  # noqa: F401 (a fixture)
 from tacit.data import sqrt_d_mixture
 from tacit.errors import CallError
 from tacit.nets import average_net
-from tacit.papers.frei2023 import beyond
-from tacit.papers.frei2023._beyond import EXHIBITS, Beyond
-from tacit.papers.frei2023.beyond_claims import cover, order_claims
+from tacit.papers.frei2023.beyond import exhibit as beyond
+from tacit.papers.frei2023.beyond.claims import cover, order_claims
+from tacit.papers.frei2023.beyond.settings import EXHIBITS, Beyond
 from tacit.train import Until, gradient_flow
 
 

@@ -12,11 +12,13 @@ from tacit.errors import CallError, RunError
 from tacit.measure import kkt_residual, smoothed_margin
 from tacit.measure.margins import parameters
 from tacit.nets import TwoLayerNet
-from tacit.papers.frei2023 import thm2_1, thm2_1_flows, thm2_1_sweeps
-from tacit.papers.frei2023._thm2_1 import EXHIBITS, Direction
-from tacit.papers.frei2023.thm2_1_claims import largest_fall
-from tacit.papers.frei2023.trained import start
-from tacit.train.max_margin import two_neuron_max_margin
+from tacit.papers.frei2023._shared.trained import start
+from tacit.papers.frei2023.thm2_1 import exhibit as thm2_1
+from tacit.papers.frei2023.thm2_1 import flows as thm2_1_flows
+from tacit.papers.frei2023.thm2_1 import sweeps as thm2_1_sweeps
+from tacit.papers.frei2023.thm2_1.claims import largest_fall
+from tacit.papers.frei2023.thm2_1.settings import EXHIBITS, Direction
+from tacit.train.max_margin.two_neuron import two_neuron_max_margin
 
 pytest.importorskip("clarabel")
 TINY = EXHIBITS[0].scales["smoke"]

@@ -12,8 +12,13 @@ from test_min2024 import bench, verdicts  # noqa: F401 (a fixture)
 from tacit.data import cluster_mixture, equiangular_centres
 from tacit.errors import CallError
 from tacit.nets import decoupled_net, prop48_net
-from tacit.papers.li2025 import Biases, MultiClass, Picture, fig1, prop4_8, thm_d
-from tacit.papers.li2025.geometry import f_FD_distance, moves_to_boundary, pentagon
+from tacit.papers.li2025.fig1 import exhibit as fig1
+from tacit.papers.li2025.fig1.geometry import f_FD_distance, moves_to_boundary, pentagon
+from tacit.papers.li2025.fig1.settings import Picture
+from tacit.papers.li2025.prop4_8 import exhibit as prop4_8
+from tacit.papers.li2025.prop4_8.settings import MultiClass
+from tacit.papers.li2025.thmD import exhibit as thm_d
+from tacit.papers.li2025.thmD.settings import Biases
 
 
 def shortest_by_polar_search(mixture, j, *, ties_break):

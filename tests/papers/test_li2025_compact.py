@@ -9,7 +9,7 @@ from scipy import stats
 from scipy.special import digamma
 
 from tacit.errors import CallError
-from tacit.papers.li2025.compact import compact_problem
+from tacit.papers.li2025._shared.compact import compact_problem
 
 D, K, N, H, DRAWS = 9, 2, 4, 2, 1500
 

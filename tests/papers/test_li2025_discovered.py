@@ -15,9 +15,9 @@ from tacit.data import Samples
 from tacit.errors import CallError
 from tacit.measure.subclasses import Subclasses
 from tacit.nets import MultiClassNet
-from tacit.papers.li2025 import discovered
-from tacit.papers.li2025._story import EXHIBITS, Discovered
-from tacit.papers.li2025.synthetic import mixture_of
+from tacit.papers.li2025._shared.synthetic import mixture_of
+from tacit.papers.li2025.discovered import exhibit as discovered
+from tacit.papers.li2025.discovered.settings import EXHIBITS, Discovered
 
 TINY = Discovered(
     d=80, k=6, k1=3, n=120, points=2, sigma=(0.3, 4.0), at=0.3, count=(1, 4), early=(0, 2), m=3, width=6,
@@ -91,5 +91,5 @@ def test_impossible_settings_are_refused(settings, words):
 
 
 def test_the_entry_loads():
-    assert EXHIBITS[1].id == "li2025.discovered"
-    assert callable(EXHIBITS[1].load().run)
+    assert EXHIBITS[0].id == "li2025.discovered"
+    assert callable(EXHIBITS[0].load().run)

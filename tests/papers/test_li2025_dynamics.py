@@ -14,12 +14,12 @@ from test_min2024 import bench, verdicts  # noqa: F401 (a fixture)
 
 from tacit.errors import CallError
 from tacit.nets import TwoLayerNet
-from tacit.papers.li2025 import lemma5
-from tacit.papers.li2025._dynamics import Coefficients
-from tacit.papers.li2025.coefficients import Seen, dynamics_of
-from tacit.papers.li2025.compact import binary_net, classes_net, compact_problem
-from tacit.papers.li2025.sweep import delta, epsilon, growth
-from tacit.papers.li2025.synthetic import binary_start, mixture_of, train_binary
+from tacit.papers.li2025._shared.coefficients import Seen, dynamics_of
+from tacit.papers.li2025._shared.compact import binary_net, classes_net, compact_problem
+from tacit.papers.li2025._shared.synthetic import binary_start, mixture_of, train_binary
+from tacit.papers.li2025.lemma5 import exhibit as lemma5
+from tacit.papers.li2025.lemma5.settings import Coefficients
+from tacit.papers.li2025.sweeps.sweep import delta, epsilon, growth
 from tacit.train import descend
 
 TINY = Coefficients(d=120, k=4, k1=2, m=3, n=40, T=30, T_long=60, late=10.0, inside=2)

@@ -9,8 +9,8 @@ import torch
 from test_min2024 import bench, verdicts  # noqa: F401 (a fixture)
 
 from tacit.errors import CallError
-from tacit.papers.li2025 import fig3a
-from tacit.papers.li2025._fig3a import EXHIBITS, Curves
+from tacit.papers.li2025.fig3a import exhibit as fig3a
+from tacit.papers.li2025.fig3a.settings import EXHIBITS, Curves
 
 TINY = Curves(
     k=4, k1=2, d=200, m=2, h=(1,), n=80, equal=True, sigma=0.1, eta=0.01, T=60, longer=90,

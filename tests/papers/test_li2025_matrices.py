@@ -14,9 +14,21 @@ from test_min2024 import bench, verdicts  # noqa: F401 (a fixture)
 
 from tacit.data import Samples
 from tacit.errors import CallError
-from tacit.papers.li2025 import matrices, matrices_panels
-from tacit.papers.li2025._matrices import EXHIBITS, VARIED, Ablation, Labels, Setting
-from tacit.papers.li2025.synthetic import binary_start, mixture_of, multi_start, train_classes
+from tacit.papers.li2025._shared.synthetic import (
+    binary_start,
+    mixture_of,
+    multi_start,
+    train_classes,
+)
+from tacit.papers.li2025.matrices import exhibit as matrices
+from tacit.papers.li2025.matrices import figure as matrices_panels
+from tacit.papers.li2025.matrices.settings import (
+    EXHIBITS,
+    VARIED,
+    Ablation,
+    Labels,
+    Setting,
+)
 
 SMALL = Setting(k=6, k1=2, d=400, m=3, n=300, T=60, eta=3e-3)
 TINY = Labels(k=4, k1=2, d=50, n=60, T=10, h=(1, 2), repeats=2)

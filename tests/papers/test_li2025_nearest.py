@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from tacit.certify import nearest_radius
+from tacit.certify.nearest.spheres import point_interval
 from tacit.nets import NearestNeighbour
-from tacit.papers.li2025.nearest import point_interval
-from tacit.papers.li2025.synthetic import mixture_of
+from tacit.papers.li2025._shared.synthetic import mixture_of
 
 
 def gen(seed):

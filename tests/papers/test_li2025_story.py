@@ -9,14 +9,14 @@ import torch
 from test_min2024 import bench, verdicts  # noqa: F401 (a fixture)
 
 from tacit.certify import nearest_radius
+from tacit.certify.nearest.spheres import cluster_nearest
 from tacit.errors import CallError
 from tacit.nets import NearestNeighbour, TwoLayerNet
-from tacit.papers.li2025 import story
-from tacit.papers.li2025._story import EXHIBITS, Story
-from tacit.papers.li2025.nearest import cluster_nearest
-from tacit.papers.li2025.story_theory import expected_max, predictions
-from tacit.papers.li2025.synthetic import mixture_of
-from tacit.train.perturbed import ASCENTS, REACH, attacked, noisy
+from tacit.papers.li2025._shared.synthetic import mixture_of
+from tacit.papers.li2025.story import exhibit as story
+from tacit.papers.li2025.story.settings import EXHIBITS, Story
+from tacit.papers.li2025.story.theory import expected_max, predictions
+from tacit.train.descent.perturbed import ASCENTS, REACH, attacked, noisy
 
 TINY = Story(
     d=60, k=4, k1=2, n=60, points=5, m=3, wide=3, T=30, eta=0.01, width=20, sigma=0.5

@@ -14,12 +14,15 @@ from tacit.certify import radius
 from tacit.data import Samples, cluster_mixture, orthogonal_centres
 from tacit.errors import CallError
 from tacit.nets import MultiClassNet, TwoLayerNet, average_net
-from tacit.papers.li2025 import thm4_5, thm4_6, thm4_7
-from tacit.papers.li2025._dynamics import EXHIBITS, SMOKE, Sweep
-from tacit.papers.li2025.compact import binary_net, classes_net, compact_problem
-from tacit.papers.li2025.sweep import Cell, class_growth, course, over_settings, swept
-from tacit.papers.li2025.sweep_panels import plain
-from tacit.papers.li2025.synthetic import train_binary, train_classes
+from tacit.papers.li2025 import EXHIBITS
+from tacit.papers.li2025._shared.compact import binary_net, classes_net, compact_problem
+from tacit.papers.li2025._shared.synthetic import train_binary, train_classes
+from tacit.papers.li2025.sweeps.figure import plain
+from tacit.papers.li2025.sweeps.settings import SMOKE, Sweep
+from tacit.papers.li2025.sweeps.sweep import Cell, class_growth, course, over_settings, swept
+from tacit.papers.li2025.thm4_5 import exhibit as thm4_5
+from tacit.papers.li2025.thm4_6 import exhibit as thm4_6
+from tacit.papers.li2025.thm4_7 import exhibit as thm4_7
 
 TINY = replace(SMOKE, d=(256, 1024), n0=64, n=(64, 128), points=8, test=100)
 

@@ -9,22 +9,20 @@ import pytest
 import torch
 from scipy.stats import multivariate_normal, norm
 
+from tacit.base.progress import Silent
 from tacit.data import cluster_mixture, orthogonal_centres
 from tacit.errors import CallError
 from tacit.lab.bench import Bench
-from tacit.lab.progress import Silent
-from tacit.papers.min2024 import (
-    Attacked,
-    Bounds,
-    Critical,
-    Field,
-    Realize,
-    claim,
-    fig7,
-    prop1,
-    thm1,
-    thm3,
-)
+from tacit.papers.min2024.bounds.settings import Bounds
+from tacit.papers.min2024.claim import exhibit as claim
+from tacit.papers.min2024.claim.settings import Realize
+from tacit.papers.min2024.fig7 import exhibit as fig7
+from tacit.papers.min2024.fig7.settings import Field
+from tacit.papers.min2024.prop1 import exhibit as prop1
+from tacit.papers.min2024.thm1 import exhibit as thm1
+from tacit.papers.min2024.thm1.settings import Attacked
+from tacit.papers.min2024.thm3 import exhibit as thm3
+from tacit.papers.min2024.thm3.settings import Critical
 
 
 class Memory(dict):
@@ -110,7 +108,7 @@ def test_theorems_hold_and_critical_radii_are_met(module, make, bench):
 
 def test_a_bound_that_is_too_strong_is_found_to_differ(bench):
     """The test of the test: with a hundredth of the true exponent's room, C = 1/2 is excluded."""
-    from tacit.papers.min2024.sweep import bound_claim, tails
+    from tacit.papers.min2024.bounds.sweep import bound_claim, tails
 
     config = Attacked(K=(4,), K1=(2,), ratio=(1.0, 4.0), p=(3.0,), n=4000)
     kept = thm1.run(config, bench).data.kept_F

@@ -3,12 +3,12 @@ import math
 import pytest
 import torch
 
+from tacit.base.progress import Silent
 from tacit.errors import CallError
 from tacit.lab.bench import Bench
-from tacit.lab.progress import Silent
-from tacit.measure.distance import function_distance
-from tacit.papers.min2024 import alg1
-from tacit.papers.min2024._alg1 import EXHIBITS, Estimates
+from tacit.measure.distance.function import function_distance
+from tacit.papers.min2024.alg1 import exhibit as alg1
+from tacit.papers.min2024.alg1.settings import EXHIBITS, Estimates
 
 
 class Memory(dict):

@@ -9,13 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
+from tacit.base.progress import Silent
 from tacit.errors import CallError
 from tacit.lab.bench import Bench
-from tacit.lab.progress import Silent
 from tacit.measure import alignment_field
 from tacit.nets import TwoLayerNet
-from tacit.papers.min2024 import lemma1, thm2
-from tacit.papers.min2024._alignment import EarlyPhase, NearAlignment
+from tacit.papers.min2024.lemma1 import exhibit as lemma1
+from tacit.papers.min2024.lemma1.settings import EarlyPhase
+from tacit.papers.min2024.thm2 import exhibit as thm2
+from tacit.papers.min2024.thm2.settings import NearAlignment
 from tacit.train.losses import loss_at, pull_at
 
 

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from PIL import Image
 from test_min2024 import Memory, bench, verdicts  # noqa: F401 (a fixture)
 
+from tacit.base.progress import Silent
 from tacit.data.images import ImageFolder, load_images
 from tacit.errors import CallError, RunError
 from tacit.lab.bench import Bench
-from tacit.lab.progress import Silent
-from tacit.papers._embeddings import Chosen, balanced, class_means, embeddings_of, split
-from tacit.papers._frozen import Frozen
-from tacit.papers.min2024 import fig4
-from tacit.papers.min2024._features import EXHIBITS, SMOKE, FeatureNets
+from tacit.papers._shared.embeddings import Chosen, balanced, class_means, embeddings_of, split
+from tacit.papers._shared.frozen import Frozen
+from tacit.papers.min2024.fig4 import exhibit as fig4
+from tacit.papers.min2024.fig4.settings import EXHIBITS, SMOKE, FeatureNets
 
 TINY = replace(SMOKE, train=200, width=30, points=30, p=(1.0, 3.0))
 

@@ -9,13 +9,22 @@ import torch
 from scipy.stats import t as student
 
 from tacit.attack import apgd, cross_entropy
+from tacit.base.progress import Silent
 from tacit.data.images import load_images
 from tacit.errors import CallError, RunError
 from tacit.lab.bench import Bench
-from tacit.lab.progress import Silent
 from tacit.nets import PolyReLUNet
-from tacit.papers.min2024 import fig3, fig3_panels, image_claims, image_nets
-from tacit.papers.min2024._images import EXHIBITS, RADII, Curves, ImageNets, Table
+from tacit.papers.min2024.fig3 import exhibit as fig3
+from tacit.papers.min2024.fig3 import figure as fig3_panels
+from tacit.papers.min2024.fig3.settings import EXHIBITS as FIGURES
+from tacit.papers.min2024.fig3.settings import RADII, Curves
+from tacit.papers.min2024.images import claims as image_claims
+from tacit.papers.min2024.images import nets as image_nets
+from tacit.papers.min2024.images.settings import ImageNets
+from tacit.papers.min2024.table1.settings import EXHIBITS as TABLES
+from tacit.papers.min2024.table1.settings import Table
+
+EXHIBITS = (*FIGURES, *TABLES)
 
 SMALL = Curves(
     dataset="digits",

@@ -7,16 +7,17 @@ import pytest
 import torch
 import xarray as xr
 
-from tacit.attack import apgd, cross_entropy, margin, walk
-from tacit.certify import logits
+from tacit.attack import apgd, cross_entropy, margin
+from tacit.attack.shortest import walk
+from tacit.base.progress import Silent
+from tacit.certify.logits import radius as logits
 from tacit.errors import CallError
 from tacit.lab.bench import Bench
-from tacit.lab.progress import Silent
-from tacit.papers.min2024 import strict
-from tacit.papers.min2024._strict import EXHIBITS, Strict
-from tacit.papers.min2024.image_nets import pictures_of
-from tacit.papers.min2024.strict_attacks import ATTACKS, GRADIENT, gradients
-from tacit.papers.min2024.strict_claims import claims
+from tacit.papers.min2024.images.nets import pictures_of
+from tacit.papers.min2024.table1_strict import exhibit as strict
+from tacit.papers.min2024.table1_strict.attacks import ATTACKS, GRADIENT, gradients
+from tacit.papers.min2024.table1_strict.claims import claims
+from tacit.papers.min2024.table1_strict.settings import EXHIBITS, Strict
 
 SMALL = Strict(
     dataset="digits",

@@ -7,15 +7,21 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from tacit.base.progress import Silent
 from tacit.lab.bench import Bench
 from tacit.lab.claim import SMOKE_REASON
-from tacit.lab.progress import Silent
-from tacit.papers.min2024 import table1
-from tacit.papers.min2024._images import EXHIBITS, Table
-from tacit.papers.min2024.image_claims import sampling_error
-from tacit.papers.min2024.table1_claims import NUMBERS, P, another_setting, claims, paper_number
+from tacit.papers.min2024.images.claims import sampling_error
+from tacit.papers.min2024.table1 import exhibit as table1
+from tacit.papers.min2024.table1.claims import (
+    NUMBERS,
+    P,
+    another_setting,
+    claims,
+    paper_number,
+)
+from tacit.papers.min2024.table1.settings import EXHIBITS, Table
 
-LAPTOP, PAPER = (EXHIBITS[2].scales[scale] for scale in ("laptop", "paper"))
+LAPTOP, PAPER = (EXHIBITS[0].scales[scale] for scale in ("laptop", "paper"))
 SMALL = Table(
     dataset="digits", width=30, epochs=3, batch=300, step=0.02, points=30, steps=4, points_l1=20
 )

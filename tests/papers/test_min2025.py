@@ -2,7 +2,8 @@ import pytest
 from test_min2024 import bench, verdicts  # noqa: F401 (a fixture)
 
 from tacit.errors import CallError
-from tacit.papers.min2025 import Robust, robust
+from tacit.papers.min2025.robust import exhibit as robust
+from tacit.papers.min2025.robust.settings import Robust
 
 
 def test_bound_ceiling_and_bayes(bench):  # noqa: F811

@@ -11,8 +11,8 @@ from test_min2024 import bench, verdicts  # noqa: F401 (a fixture)
 
 from tacit.data import min2024_mixture
 from tacit.errors import CallError
-from tacit.papers.min2025 import persists
-from tacit.papers.min2025._persists import EXHIBITS, MODELS, Persists
+from tacit.papers.min2025.persists import exhibit as persists
+from tacit.papers.min2025.persists.settings import EXHIBITS, MODELS, Persists
 
 TINY = Persists(
     K=4, K1=2, D=12, h=12, n=120, steps=40, points=6, certified=4, repeats=1,

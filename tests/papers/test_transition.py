@@ -10,14 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad, solve_ivp
 
+from tacit.base.progress import Silent
 from tacit.data import min2024_mixture
 from tacit.errors import CallError
 from tacit.lab.bench import Bench
-from tacit.lab.progress import Silent
 from tacit.nets import TwoLayerNet, average_net, centre_net
-from tacit.papers.min2025 import learned, transition
-from tacit.papers.min2025._transition import EXHIBITS, Learned, Transition
-from tacit.papers.min2025.transition import (
+from tacit.papers.min2025 import EXHIBITS
+from tacit.papers.min2025.learned import exhibit as learned
+from tacit.papers.min2025.learned.settings import Learned
+from tacit.papers.min2025.transition import exhibit as transition
+from tacit.papers.min2025.transition.exhibit import (
     Start,
     bisected,
     bracket,
@@ -27,8 +29,9 @@ from tacit.papers.min2025.transition import (
     theory_shares,
     trained,
 )
-from tacit.papers.min2025.transition_theory import Clusters, alignment
-from tacit.papers.min2025.transition_turning import (
+from tacit.papers.min2025.transition.settings import Transition
+from tacit.papers.min2025.transition.theory import Clusters, alignment
+from tacit.papers.min2025.transition.turning import (
     height,
     maximiser,
     slope,

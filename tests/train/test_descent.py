@@ -12,7 +12,7 @@ from torch import nn
 from tacit.data import min2024_mixture
 from tacit.errors import CallError, RunError
 from tacit.nets import TwoLayerNet
-from tacit.train.descent import descend
+from tacit.train import descend
 
 D, N = 5, 14
 

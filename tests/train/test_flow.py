@@ -14,10 +14,10 @@ from torch.nn.functional import softplus
 from tacit.data import cluster_mixture, min2024_mixture
 from tacit.errors import CallError
 from tacit.nets import TwoLayerNet
-from tacit.train import FlowWarning, Until, field, gradient_flow
-from tacit.train.checks import checked_points
-from tacit.train.descent import descend
-from tacit.train.neurons import neurons_of
+from tacit.train import FlowWarning, Until, descend, gradient_flow
+from tacit.train.flow import field
+from tacit.train.flow.checks import checked_points
+from tacit.train.flow.neurons import neurons_of
 
 D, N, H = 4, 12, 24
 

@@ -9,11 +9,11 @@ from torch import Tensor
 from tacit.errors import CallError
 from tacit.nets import TwoLayerNet
 from tacit.train import FlowWarning, Until, descend, gradient_flow
-from tacit.train.checks import opposed
-from tacit.train.field import Points
-from tacit.train.ledger import opened, written
-from tacit.train.merge import Grouping, grouped, merged
-from tacit.train.neurons import BALANCED, WIDE, Neurons
+from tacit.train.flow.checks import opposed
+from tacit.train.flow.field import Points
+from tacit.train.flow.ledger import opened, written
+from tacit.train.flow.merge import Grouping, grouped, merged
+from tacit.train.flow.neurons import BALANCED, WIDE, Neurons
 
 F64 = torch.float64
 

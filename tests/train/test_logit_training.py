@@ -15,8 +15,8 @@ from torch import Tensor
 from tacit.errors import CallError, RunError
 from tacit.nets import PolyReLUNet, poly_relu_start
 from tacit.train import LogitTraining, train_logits
-from tacit.train.logits import Batch
-from tacit.train.updates import updater
+from tacit.train.descent.logits import Batch
+from tacit.train.descent.updates import updater
 
 READINGS = {"released": (True, False), "written": (False, True), "raw": (False, False)}
 
@@ -211,7 +211,7 @@ def test_points_prepared_batch_by_batch_train_the_same_nets(
         return train_logits([start(3.0)], x, y, epochs=2, batch=7, generator=order)[0]
 
     once = trained()
-    monkeypatch.setattr("tacit.train.logits.PREPARED_AT_ONCE", 0)
+    monkeypatch.setattr("tacit.train.descent.logits.PREPARED_AT_ONCE", 0)
     torch.testing.assert_close(trained().w, once.w, rtol=1e-12, atol=1e-13)
 
 

@@ -17,11 +17,16 @@ from tacit.errors import CallError, RunError
 from tacit.measure import kkt_residual, normalised_margin
 from tacit.nets import TwoLayerNet
 from tacit.train import FlowWarning, Until, gradient_flow
-from tacit.train.max_margin import in_span, polished, solved, two_neuron_max_margin
-from tacit.train.max_margin_global import (
+from tacit.train.max_margin.every_pattern import (
     activation_patterns,
     cell_count,
     global_max_margin,
+)
+from tacit.train.max_margin.two_neuron import (
+    in_span,
+    polished,
+    solved,
+    two_neuron_max_margin,
 )
 
 pytest.importorskip("clarabel")

@@ -4,8 +4,8 @@ import math
 
 import torch
 
-from tacit.train.merge import grouped, merged
-from tacit.train.neurons import BALANCED, FIXED, WIDE, Neurons, neurons_of
+from tacit.train.flow.merge import grouped, merged
+from tacit.train.flow.neurons import BALANCED, FIXED, WIDE, Neurons, neurons_of
 
 
 def parallel(v: list[float], *, fixed: bool = False) -> Neurons:

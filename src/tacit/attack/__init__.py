@@ -1,16 +1,16 @@
 """How a net is broken."""
 
-from tacit.attack.apgd import apgd
-from tacit.attack.attacked import Attacked
-from tacit.attack.black_box import black_box
-from tacit.attack.gradient import fgm, pgd
+from tacit.attack.ball.apgd import apgd
+from tacit.attack.ball.attacked import Attacked
+from tacit.attack.ball.black_box import black_box
+from tacit.attack.ball.gradient import fgm, pgd
+from tacit.attack.ball.smooth import smooth_adv_pgd
+from tacit.attack.ball.square import square
 from tacit.attack.losses import cross_entropy, margin
-from tacit.attack.minimal import Found, minimal
 from tacit.attack.norms import Norm, known_norm
-from tacit.attack.rays import first_crossing
-from tacit.attack.reduce import Reduced, reduce_net
-from tacit.attack.smooth import smooth_adv_pgd
-from tacit.attack.square import square
+from tacit.attack.shortest.minimal import Found, minimal
+from tacit.attack.shortest.rays import first_crossing
+from tacit.attack.shortest.reduce import Reduced, reduce_net
 from tacit.attack.universal import (
     allenzhu2020_dense,
     broken_by,

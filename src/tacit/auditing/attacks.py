@@ -10,11 +10,11 @@ import torch
 from jaxtyping import Bool, Float, Int64, Shaped
 from torch import Tensor
 
-from tacit.attack.apgd import apgd
-from tacit.attack.attacked import Attacked
-from tacit.attack.black_box import black_box
+from tacit.attack.ball.apgd import apgd
+from tacit.attack.ball.attacked import Attacked
+from tacit.attack.ball.black_box import black_box
 from tacit.attack.losses import Loss, cross_entropy, margin
-from tacit.attack.minimal import minimal
+from tacit.attack.shortest.minimal import minimal
 from tacit.auditing.task import Task
 from tacit.measure.robustness import not_monotone, shortest_broken
 from tacit.nets import TwoLayerNet

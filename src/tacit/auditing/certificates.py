@@ -21,9 +21,9 @@ from torch import Tensor, nn
 
 from tacit.auditing.subject import OURS, moved
 from tacit.auditing.task import Task
-from tacit.certify.crown import crown_radius
-from tacit.certify.crown_chain import crown_obstacle, flattened
-from tacit.certify.logits import logits_radius
+from tacit.certify.crown.chain import crown_obstacle, flattened
+from tacit.certify.crown.radius import crown_radius
+from tacit.certify.logits.radius import logits_radius
 from tacit.certify.radius import radius
 from tacit.errors import CallError
 from tacit.nets import PolyReLUNet, TwoLayerNet

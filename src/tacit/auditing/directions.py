@@ -11,7 +11,7 @@ from torch import Tensor
 from tacit.attack.universal import broken_by, learned_universal
 from tacit.auditing.record import UniversalAt
 from tacit.auditing.task import Task
-from tacit.lab.bench import Progress
+from tacit.base.progress import Progress
 
 LEARN = 4096  # points that a direction is learned on, evenly from all; it is judged on all
 

@@ -11,11 +11,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.auditing.averaging import Averaging
+from tacit.base.statistics import Estimate
 from tacit.errors import CallError, RunError
 from tacit.lab.store import plain, write_json
 from tacit.measure.flags import Flag
 from tacit.measure.robustness import RobustAt
-from tacit.measure.statistics import Estimate
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,12 @@
 """Radii that no attack can beat."""
 
-from tacit.certify.crown import crown_margin, crown_radius
-from tacit.certify.crown_chain import can_crown, crown_obstacle
+from tacit.certify.crown.chain import can_crown, crown_obstacle
+from tacit.certify.crown.radius import crown_margin, crown_radius
 from tacit.certify.interval import Radii
-from tacit.certify.logits import logits_certified, logits_radius
-from tacit.certify.nearest import nearest_bounds, nearest_radius
+from tacit.certify.logits.radius import logits_certified, logits_radius
+from tacit.certify.nearest.radius import nearest_bounds, nearest_radius
 from tacit.certify.radius import radius
-from tacit.certify.relu import Breaking, relu_radius
+from tacit.certify.relu.radius import Breaking, relu_radius
 from tacit.certify.smoothing import Smoothed, smoothing_radius
 
 __all__ = [

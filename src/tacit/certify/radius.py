@@ -10,16 +10,16 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from tacit.attack.minimal import members_of
 from tacit.attack.norms import L2, Norm, known_norm
+from tacit.attack.shortest.minimal import members_of
 from tacit.certify.halfspaces import linear_radius, two_neuron_radius
 from tacit.certify.interval import Radii, exactly
-from tacit.certify.multiclass import multiclass_radius
-from tacit.certify.nearest import nearest_bounds, nearest_radius
-from tacit.certify.poly import poly_radius
-from tacit.certify.relu_merge import merged_radius
-from tacit.certify.separable import separable_radius
-from tacit.certify.softmax import bayes_radius, prop48_centres, prop48_radius
+from tacit.certify.nearest.radius import nearest_bounds, nearest_radius
+from tacit.certify.poly.radius import poly_radius
+from tacit.certify.poly.separable import separable_radius
+from tacit.certify.relu.merge import merged_radius
+from tacit.certify.softmax.bayes import bayes_radius, prop48_centres, prop48_radius
+from tacit.certify.softmax.multiclass import multiclass_radius
 from tacit.errors import CallError
 from tacit.nets import BayesRule, Linear, MultiClassNet, NearestNeighbour, TwoLayerNet
 

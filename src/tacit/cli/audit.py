@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from tacit.auditing import AuditRecord, Averaging, audit
+from tacit.base.progress import on_stderr
 from tacit.cli.tables import make_console
 from tacit.errors import CallError
-from tacit.lab.progress import on_stderr
 from tacit.measure import Estimate
 
 QUIET = "bright_black"

@@ -8,12 +8,12 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
+from tacit.base.progress import on_stderr
 from tacit.cli.lines import complain
 from tacit.errors import CallError, RunError
 from tacit.lab.exhibit import Exhibit, Scale
 from tacit.lab.folder import prepare
 from tacit.lab.order import known_scale, known_seed
-from tacit.lab.progress import on_stderr
 from tacit.lab.record import RunRecord
 from tacit.lab.runner import choose_device, run_exhibit
 from tacit.lab.settings import parse_assignments, with_settings

@@ -14,7 +14,7 @@ from tacit.errors import RunError
 from tacit.estimator.head import Head
 from tacit.estimator.rows import Array, Rows
 from tacit.nets import PolyReLUNet, poly_relu_start
-from tacit.train.logits import LogitTraining, check_losses
+from tacit.train.descent.logits import LogitTraining, check_losses
 
 MOST_LOSS = 1e30  # no training comes back from there
 

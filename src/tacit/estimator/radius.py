@@ -6,7 +6,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from tacit.attack import Norm, minimal
-from tacit.certify.logits import logits_radius
+from tacit.certify.logits.radius import logits_radius
 from tacit.estimator.head import Head
 
 

@@ -10,8 +10,8 @@ from typing import Any, get_args
 import torch
 
 from tacit.errors import CallError
+from tacit.train.descent.updates import Optimizer
 from tacit.train.losses import LossName
-from tacit.train.updates import Optimizer
 
 SUPERVISION = ("labels", "subclasses", "discovered")
 DEVICES = ("cpu", "cuda", "auto")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
+from tacit.base.progress import Progress
 from tacit.lab.exhibit import Scale
 
 if TYPE_CHECKING:
@@ -15,14 +15,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
 T = TypeVar("T")
-
-
-@runtime_checkable
-class Progress(Protocol):
-    """Where steps are announced (a bar on stderr, or nowhere)."""
-
-    def track(self, label: str, total: int) -> AbstractContextManager[Callable[[], None]]:
-        """A context whose value is called once after each finished step."""
 
 
 @runtime_checkable

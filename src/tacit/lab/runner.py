@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from tacit.base.progress import Progress
 from tacit.errors import CallError, RunError, TacitError
-from tacit.lab.bench import Bench, Progress
+from tacit.lab.bench import Bench
 from tacit.lab.claim import Claim
 from tacit.lab.exhibit import Exhibit, Outcome, Savable, Scale
 from tacit.lab.folder import Slot, locked

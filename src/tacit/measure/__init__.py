@@ -1,19 +1,13 @@
 """What is read off a classifier and a sample."""
 
+from tacit.base.statistics import Estimate, critical_radius, lower_limit, proportion, upper_limit
 from tacit.measure.alignment import alignment_field
-from tacit.measure.distance import Distance, function_distance
-from tacit.measure.distance_algorithm1 import Estimated, algorithm1
-from tacit.measure.kkt import Kkt, kkt_cosine, kkt_residual
+from tacit.measure.distance.algorithm1 import Estimated, algorithm1
+from tacit.measure.distance.function import Distance, function_distance
+from tacit.measure.kkt.residual import Kkt, kkt_cosine, kkt_residual
 from tacit.measure.margins import log_loss, normalised_margin, smoothed_margin
 from tacit.measure.neurons import Learned, contributions, cosines, learned_directions
 from tacit.measure.rank import stable_rank
-from tacit.measure.statistics import (
-    Estimate,
-    critical_radius,
-    lower_limit,
-    proportion,
-    upper_limit,
-)
 from tacit.measure.subclasses import Subclasses, discover
 from tacit.measure.tails import Tail, largest_constant
 

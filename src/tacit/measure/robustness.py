@@ -14,8 +14,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from tacit.base.statistics import Estimate, proportion
 from tacit.errors import CallError, RunError
-from tacit.measure.statistics import Estimate, proportion
 
 
 @dataclass(frozen=True)

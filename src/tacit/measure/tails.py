@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from tacit.measure.statistics import lower_limit, upper_limit
+from tacit.base.statistics import lower_limit, upper_limit
 
 C = 0.5  # what the Gaussian tail gives: P(|N(0, s^2)| > t) <= 2 exp(-t^2 / (2 s^2))
 VISIBLE = 30  # events that make a setting count

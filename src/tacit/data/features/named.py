@@ -12,9 +12,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from tacit.base.identity import identity_of
 from tacit.data.features import efficientnet
 from tacit.data.features.extractor import Extractor
-from tacit.data.features.identity import identity_of
 from tacit.data.features.transform import ImageTransform
 from tacit.errors import CallError, RunError
 

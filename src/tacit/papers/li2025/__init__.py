@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from tacit.lab.exhibit import Exhibit, Paper
-from tacit.papers._checks import check_at_least, check_clusters, check_positive
-from tacit.papers.li2025 import _dynamics, _features, _fig3a, _matrices, _story
+from tacit.lab.exhibit import Paper
+from tacit.papers.li2025.discovered.settings import EXHIBITS as DISCOVERED
+from tacit.papers.li2025.fig1.settings import EXHIBITS as FIG1
+from tacit.papers.li2025.fig2cd.settings import EXHIBITS as FIG2CD
+from tacit.papers.li2025.fig3a.settings import EXHIBITS as FIG3A
+from tacit.papers.li2025.fig10.settings import EXHIBITS as FIG10
+from tacit.papers.li2025.lemma5.settings import EXHIBITS as LEMMA5
+from tacit.papers.li2025.matrices.settings import EXHIBITS as MATRICES
+from tacit.papers.li2025.prop4_8.settings import EXHIBITS as PROP4_8
+from tacit.papers.li2025.story.settings import EXHIBITS as STORY
+from tacit.papers.li2025.thm4_5.settings import EXHIBITS as THM4_5
+from tacit.papers.li2025.thm4_6.settings import EXHIBITS as THM4_6
+from tacit.papers.li2025.thm4_7.settings import EXHIBITS as THM4_7
+from tacit.papers.li2025.thmD.settings import EXHIBITS as THMD
 
 PAPER = Paper(
     key="li2025",
@@ -23,118 +32,18 @@ PAPER = Paper(
 }""",
 )
 
-
-@dataclass(frozen=True)
-class Picture:
-    """Figure 1 on a simplex of K clusters in D dimensions, `n` random points for the identity; and
-    Figure 4 with `points` points of either class at height `h` above and below a hyperplane of R^`dim`.
-
-    Half of the clusters (rounded up: three of five) are positive.
-    """
-
-    D: int = 3072
-    K: tuple[int, ...] = (5, 6, 10, 20, 40)
-    n: int = 2000
-    h: float = 0.05
-    points: int = 60
-    dim: int = 20
-
-    def __post_init__(self) -> None:
-        check_at_least("K", self.K, 3, "a simplex of two clusters is a line")
-        check_at_least("K", (max(self.K),), 6, "the caption's claim is tested at some K > 5")
-        for K in self.K:
-            check_clusters(K, (K + 1) // 2, self.D)
-        check_positive("n", (self.n,))
-        check_positive("h", (self.h,))
-        check_at_least("points", (self.points,), 2)
-        check_at_least("dim", (self.dim,), 2, "a line in the plane is the least hyperplane")
-
-
-@dataclass(frozen=True)
-class Biases:
-    """Appendix D's nets on orthogonal centres of norm sqrt(D), noise `sigma`: `n` samples, biases
-    of f_avg on a grid of `steps` x `steps` from `low` to `high`, in units of D."""
-
-    D: int = 3072
-    K: int = 10
-    K1: int = 5
-    sigma: float = 1.0
-    low: float = -0.95
-    high: float = 1.5
-    steps: int = 15
-    n: int = 100_000
-
-    def __post_init__(self) -> None:
-        check_clusters(self.K, self.K1, self.D)
-        check_at_least("sigma", (self.sigma,), 0, "noise is not negative")
-        check_at_least("low", (self.low,), -1, "a bias below -D switches its neuron off for good")
-        check_at_least(
-            "high", (self.high,), self.low, "it is the end of the grid that starts at low"
-        )
-        check_at_least("steps", (self.steps,), 2)
-        check_positive("n", (self.n,))
-
-
-@dataclass(frozen=True)
-class MultiClass:
-    """The multi-class net of Proposition 4.8 on orthogonal centres of norm sqrt(D), for each K (half of
-    the clusters positive), with noise `sigma`: `n` clean samples, `attacked` ones with a radius."""
-
-    D: int = 3072
-    K: tuple[int, ...] = (4, 6, 10, 16, 32, 64)
-    sigma: float = 1.0
-    n: int = 100_000
-    attacked: int = 1000
-
-    def __post_init__(self) -> None:
-        check_at_least("K", self.K, 2, "both classes need a cluster")
-        for K in self.K:
-            check_clusters(K, K // 2, self.D)
-        check_at_least("sigma", (self.sigma,), 0, "noise is not negative")
-        check_positive("n", (self.n,))
-        check_positive("attacked", (self.attacked,))
-
-
 EXHIBITS = (
-    Exhibit(
-        id="li2025.fig1",
-        title="Five clusters, two boundaries",
-        where="Figures 1 and 4",
-        claim="the points are much farther from the boundary of f_FD than from that of f_FA",
-        scales={
-            "smoke": Picture(D=50, K=(5, 6, 10), n=200, points=12, dim=6),
-            "laptop": Picture(),
-            "paper": Picture(K=(5, 6, 10, 20, 40, 80, 160), n=20_000, points=200, dim=50),
-        },
-        code="tacit.papers.li2025.fig1",
-    ),
-    Exhibit(
-        id="li2025.thmD",
-        title="No bias makes averaging robust; decoupling is",
-        where="Appendix D, Theorems D.1 to D.3",
-        claim="f_avg breaks at the order sqrt(d/k) for all accurate biases, f_dec survives sqrt(d)/3",
-        scales={
-            "smoke": Biases(steps=4, n=2000),
-            "laptop": Biases(),
-            "paper": Biases(steps=50, n=200_000),
-        },
-        code="tacit.papers.li2025.thm_d",
-    ),
-    Exhibit(
-        id="li2025.prop4.8",
-        title="Subclass labels alone do not make a net robust",
-        where="Section 4.2, Proposition 4.8; Appendix D.3",
-        claim="a multi-class net with perfect accuracy has a radius of the order sqrt(d/k)",
-        scales={
-            "smoke": MultiClass(K=(4, 10), n=2000, attacked=200),
-            "laptop": MultiClass(),
-            "paper": MultiClass(K=(4, 6, 10, 16, 32, 64, 128, 256), n=1_000_000, attacked=20_000),
-        },
-        code="tacit.papers.li2025.prop4_8",
-    ),
-    *_matrices.EXHIBITS,
-    *_fig3a.EXHIBITS,
-    *_dynamics.EXHIBITS,
-    *_story.EXHIBITS,
-    *_features.EXHIBITS,
+    *FIG1,
+    *THMD,
+    *PROP4_8,
+    *MATRICES,
+    *FIG3A,
+    *LEMMA5,
+    *THM4_5,
+    *THM4_6,
+    *THM4_7,
+    *STORY,
+    *DISCOVERED,
+    *FIG2CD,
+    *FIG10,
 )

@@ -1,0 +1,1 @@
+"""Attacks within a ball of given radius: from several starts, best so far kept."""

@@ -1,0 +1,1 @@
+"""The shortest perturbation that breaks a point, without a radius given."""

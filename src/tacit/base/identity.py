@@ -1,0 +1,191 @@
+"""A hash of what a callable computes: weights, code, settings, and the functions and values that it uses.
+
+A cache that is keyed by less than this would give a net's old features after its code or a constant in
+its transform was changed. Code of installed libraries counts by name and version, tacit's and that of packages
+that are worked on by the definitions it rests on (`sources`). An object may say itself what counts of it, by a
+method `identity` that returns those things.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tacit.base.sources import code_digest, followed
+
+PLAIN = (
+    type(None),
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    range,
+    slice,
+    type(...),
+    torch.dtype,
+    torch.device,
+)
+
+
+class UnidentifiedError(Exception):
+    """Something that cannot be hashed, such as an open file."""
+
+
+def identity_of(*things: object) -> str:
+    """The sha256 of what the things compute, in hexadecimal; empty where one of them cannot be hashed."""
+    hasher = hashlib.sha256()
+    try:
+        _feed(hasher.update, things, {})
+    except (UnidentifiedError, RecursionError, OSError):  # OSError: tacit's source is not here
+        return ""
+    return hasher.hexdigest()
+
+
+def _feed(put: Callable[[bytes], None], value: Any, seen: dict[int, tuple[int, Any]]) -> None:
+    """Write the value, and what it is made of, depth first; what was written before by its number.
+
+    `seen` holds the objects too, so that no other takes over the address of one that is gone.
+    """
+    kind = type(value)
+    if isinstance(value, PLAIN):
+        put(f"{kind.__name__} {value!r}\n".encode())
+        return
+    if isinstance(value, (Tensor, np.ndarray, np.generic)):
+        _feed_array(put, value)
+        return
+    if isinstance(value, (bytes, bytearray)):
+        put(b"bytes %d " % len(value) + value)
+        return
+    if id(value) in seen:
+        put(f"seen {seen[id(value)][0]}\n".encode())
+        return
+    seen[id(value)] = (len(seen), value)
+    put(f"( {kind.__module__}.{kind.__qualname__}\n".encode())
+    for part in _parts(value):
+        _feed(put, part, seen)
+    put(b")\n")
+
+
+def _feed_array(put: Callable[[bytes], None], value: Tensor | np.ndarray | np.generic) -> None:
+    """Write an array: type, shape and bytes."""
+    put(f"array {value.dtype} {tuple(value.shape)}\n".encode())
+    if isinstance(value, Tensor):
+        if value.layout is not torch.strided or value.is_quantized:
+            raise UnidentifiedError(str(value.layout))
+        value = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
+    if value.dtype == object:
+        raise UnidentifiedError("an array of objects")
+    put(value.tobytes())
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    """What a value is made of, in an order that does not change from process to process."""
+    match value:
+        case Mapping():
+            for key, item in value.items():
+                yield from (key, item)
+        case list() | tuple():
+            yield from value
+        case set() | frozenset():
+            yield from sorted(value, key=repr)
+        case CodeType():
+            yield from (value.co_code, value.co_names, value.co_consts)
+        case partial():
+            yield from (value.func, value.args, value.keywords)
+        case MethodType():
+            yield from (value.__func__, value.__self__)
+        case staticmethod() | classmethod():
+            yield value.__func__
+        case property():
+            yield from (value.fget, value.fset)
+        case ModuleType():
+            yield _named(value.__name__, "")
+            if followed(value.__name__):
+                yield code_digest((value.__name__, ""))
+        case BuiltinFunctionType():
+            yield _named(str(value.__module__), value.__qualname__)
+        case FunctionType():
+            yield from _function_parts(inspect.unwrap(value))
+        case type():
+            yield from _class_parts(value)
+        case torch.Generator():
+            yield value.get_state()
+        case _ if callable(getattr(value, "identity", None)):
+            yield from (type(value).__qualname__, value.identity())
+        case _ if type(value).__module__.startswith("xarray."):
+            yield value.to_dict(data="array")
+        case _ if hasattr(value, "__dict__"):
+            yield type(value)
+            # a module is put into eval mode before it is used
+            yield {key: item for key, item in vars(value).items() if key != "training"}
+        case _:
+            raise UnidentifiedError(type(value).__qualname__)
+
+
+def _function_parts(function: Any) -> Iterator[Any]:
+    """A library's function by name; the user's by code, defaults, closure and the globals it names."""
+    module = str(function.__module__ or "")  # None for what exec defines
+    if not isinstance(function, FunctionType) or _of_library(module):
+        yield _named(module, function.__qualname__)
+        return
+    yield from (function.__defaults__, function.__kwdefaults__)
+    for cell in function.__closure__ or ():
+        yield cell.cell_contents
+    code, outermost = function.__code__, function.__qualname__.partition(".")[0]
+    if followed(module):
+        yield code_digest((module, outermost))
+        if outermost != function.__qualname__:  # two lambdas of one function
+            yield code
+        return
+    yield code
+    known = function.__globals__
+    yield {name: known[name] for name in sorted(_names(code)) if name in known}
+
+
+def _names(code: CodeType) -> set[str]:
+    """The names that a function and those defined inside it look up."""
+    inner = (const for const in code.co_consts if isinstance(const, CodeType))
+    return set(code.co_names).union(*(_names(const) for const in inner))
+
+
+def _class_parts(cls: type) -> Iterator[Any]:
+    """A library's class by name; the user's by its methods and values, and those of its bases."""
+    for base in cls.__mro__:
+        yield _named(base.__module__, base.__qualname__)
+        if _of_library(base.__module__):
+            continue
+        if followed(base.__module__) and "<locals>" not in base.__qualname__:
+            yield code_digest((base.__module__, base.__qualname__.partition(".")[0]))
+            continue
+        for name, item in sorted(vars(base).items()):
+            method = isinstance(item, (FunctionType, staticmethod, classmethod, property))
+            if method or not (name.startswith("__") or name == "_abc_impl"):
+                yield from (name, item)
+
+
+def _named(module: str, qualname: str) -> str:
+    """Where a thing is, and of a library the version; what is worked on counts by its code and not by this."""
+    root = module.partition(".")[0]
+    version = "" if followed(module) else getattr(sys.modules.get(root), "__version__", "")
+    return f"{module}:{qualname} {version}"
+
+
+def _of_library(module: str) -> bool:
+    """Whether the module is Python's or an installed package, not tacit's or the user's own."""
+    root = module.partition(".")[0]
+    if root == "tacit":
+        return False
+    if root in sys.stdlib_module_names:
+        return True
+    file = getattr(sys.modules.get(root), "__file__", None) or ""
+    return "site-packages" in file or "dist-packages" in file

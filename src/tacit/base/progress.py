@@ -1,0 +1,95 @@
+"""Progress on stderr: bars on a terminal, a line now and then in a log, or nothing."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+
+LOG_INTERVAL = 20.0  # seconds: a log wants a sign of life, not a film
+
+
+@runtime_checkable
+class Progress(Protocol):
+    """Where steps are announced (a bar on stderr, or nowhere)."""
+
+    def track(self, label: str, total: int) -> AbstractContextManager[Callable[[], None]]:
+        """A context whose value is called once after each finished step."""
+
+
+class Silent:
+    """Progress that nobody watches."""
+
+    @contextmanager
+    def track(self, label: str, total: int) -> Iterator[Callable[[], None]]:  # noqa: ARG002
+        """Count nothing."""
+        yield lambda: None
+
+
+class Lines:
+    """`id: label n/total` in a log, at most once in `LOG_INTERVAL` seconds."""
+
+    def __init__(
+        self, id: str, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._id = id
+        self._say = say
+        self._clock = clock
+        self._last = clock()
+
+    @contextmanager
+    def track(self, label: str, total: int) -> Iterator[Callable[[], None]]:
+        """Say how far it is when it has been quiet for long enough."""
+        done = 0
+
+        def advance() -> None:
+            nonlocal done
+            done += 1
+            if self._clock() - self._last >= LOG_INTERVAL:
+                self._last = self._clock()
+                self._say(f"{self._id}: {label} {done}/{total}")
+
+        yield advance
+
+
+class Bars:
+    """A bar for each step under way, with the exhibit, the step and the time left."""
+
+    def __init__(self, id: str, live: RichProgress) -> None:
+        self._id = id
+        self._live = live
+
+    @contextmanager
+    def track(self, label: str, total: int) -> Iterator[Callable[[], None]]:
+        """Show a bar as long as the step lasts."""
+        task = self._live.add_task(label, total=total, exhibit=self._id)
+        try:
+            yield lambda: self._live.advance(task)
+        finally:
+            self._live.remove_task(task)
+
+
+@contextmanager
+def on_stderr(id: str) -> Iterator[Progress]:
+    """The progress that suits stderr: bars on a terminal, sparing lines elsewhere."""
+    if not sys.stderr.isatty():
+        yield Lines(id, lambda line: print(line, file=sys.stderr, flush=True))
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as RichProgress
+
+    columns = (
+        TextColumn("[bold]{task.fields[exhibit]}"),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(compact=True),
+    )
+    with RichProgress(*columns, console=Console(stderr=True), transient=True) as live:
+        yield Bars(id, live)

@@ -1,0 +1,228 @@
+"""The code that a function rests on, found by reading and not by running.
+
+Definitions at the top level of a module (functions, classes, assignments) are nodes; a definition leads to those
+that its text names, through imports and facades, in tacit and in every other package that is worked on (not in
+Python's library or in site-packages, which count by their versions). Not followed are annotations and what stands
+under TYPE_CHECKING; comments and docstrings do not count. So a claim or a figure that a training does not call
+may change, and the training's digest stays.
+
+A text `"package.module:name"` is a reference that is resolved late, as registrations of nets have it. It is
+followed once the keyword that holds it is the name of an attribute somewhere in the code that was reached:
+`certificate="tacit.certify.radius:two_layer_radius"` counts for code that asks for `.certificate`, and not else.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.util
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+Reference = tuple[str, str]
+"""A module and a name at its top level; the empty name is the whole module."""
+
+LATE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A module's top level: what each name is bound to, what is imported, and statements that bind nothing."""
+
+    package: str
+    bound: dict[str, list[ast.stmt]] = field(default_factory=dict)
+    imported: dict[str, Reference] = field(default_factory=dict)
+    effects: list[ast.stmt] = field(default_factory=list)
+
+
+def code_digest(*starts: Reference) -> str:
+    """The sha256 of all that these definitions reach; the same in every process that sees the same files."""
+    hasher = hashlib.sha256()
+    for line in sorted(_reached(starts)):
+        hasher.update(line.encode())
+    return hasher.hexdigest()
+
+
+def followed(module: str) -> bool:
+    """Whether a module's text counts: tacit's, and that of packages that are worked on (a script is none)."""
+    root = module.partition(".")[0]
+    if root == "tacit":
+        return True
+    path = None if root in sys.stdlib_module_names or not root else _path_of(root)
+    installed = {"site-packages", "dist-packages"}
+    return path is not None and path.name == "__init__.py" and not installed & set(path.parts)
+
+
+def _reached(starts: Iterable[Reference]) -> set[str]:
+    """A line for each definition, `module:name text`."""
+    todo, seen, lines = list(starts), set[Reference](), set[str]()
+    asked: set[str] = set()  # attributes that the code asks for
+    late: list[tuple[str, Reference]] = []  # references that wait for their keyword
+    while todo:
+        reference = todo.pop()
+        if reference in seen:
+            continue
+        seen.add(reference)
+        module, name = reference
+        source = _source_of(module) if followed(module) else None
+        if source is None:
+            continue
+        if name in source.imported:
+            todo.append(source.imported[name])
+        elif not name:
+            todo += [(module, each) for each in source.bound]
+        elif (whole := _module_of(reference)) is not None:
+            todo.append((whole, ""))
+        for node in [*source.bound.get(name, ()), *source.effects]:
+            text = _text(node)
+            if f"{module}:{text}" in lines:
+                continue
+            lines.add(f"{module}:{text}")
+            asked |= {part.attr for part in _walk(node) if isinstance(part, ast.Attribute)}
+            late += _late(node)
+            todo += _named(node, module, source)
+        todo += [found for keyword, found in late if keyword in asked]
+        late = [waits for waits in late if waits[0] not in asked]
+    return lines
+
+
+def _named(node: ast.stmt, module: str, source: Source) -> Iterator[Reference]:
+    """What a definition's text names."""
+    for part in _walk(node):
+        if isinstance(part, ast.Name):
+            yield from _resolved(part.id, module, source)
+        elif isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name):
+            base = source.imported.get(part.value.id)
+            whole = None if base is None else _module_of(base)
+            if whole is not None:
+                yield whole, part.attr
+        elif isinstance(part, (ast.Import, ast.ImportFrom)):
+            yield from _imports(part, source.package).values()
+
+
+def _resolved(name: str, module: str, source: Source) -> Iterator[Reference]:
+    """A name of this module; a module that was imported whole counts by the attributes that are asked of it."""
+    known = source.imported.get(name)
+    if known is not None and _module_of(known) is None:
+        yield known
+    elif name in source.bound:
+        yield module, name
+
+
+def _late(node: ast.stmt) -> Iterator[tuple[str, Reference]]:
+    """References as texts, with the keywords that hold them."""
+    for part in _walk(node):
+        if isinstance(part, ast.keyword) and isinstance(part.value, ast.Constant):
+            text = part.value.value
+            if part.arg and isinstance(text, str) and LATE.fullmatch(text):
+                module, _, name = text.partition(":")
+                yield part.arg, (module, name)
+
+
+@cache
+def _source_of(module: str) -> Source | None:
+    """The module's top level; None where its text cannot be had."""
+    path = _path_of(module)
+    if path is None:
+        return None
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return None
+    source = Source(module if path.name == "__init__.py" else module.rpartition(".")[0])
+    _take(tree.body, source)
+    return source
+
+
+def _take(body: list[ast.stmt], source: Source) -> None:
+    """Sort statements into bindings, imports and effects; both branches of an `if` or a `try` count."""
+    for node in body:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            source.imported.update(_imports(node, source.package))
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            source.bound.setdefault(node.name, []).append(node)
+        elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names = [n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)]
+            for name in names:
+                source.bound.setdefault(name, []).append(node)
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            _take(node.orelse, source)
+        elif isinstance(node, (ast.If, ast.Try)):
+            handlers = [part for h in getattr(node, "handlers", ()) for part in h.body]
+            _take([*node.body, *handlers, *node.orelse], source)
+        elif not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
+            source.effects.append(node)
+
+
+def _imports(node: ast.Import | ast.ImportFrom, package: str) -> dict[str, Reference]:
+    """What each imported name stands for."""
+    if isinstance(node, ast.Import):
+        return {
+            alias.asname or alias.name.partition(".")[0]: (
+                alias.name if alias.asname else alias.name.partition(".")[0],
+                "",
+            )
+            for alias in node.names
+        }
+    above = package.rsplit(".", node.level - 1)[0] if node.level else ""
+    home = ".".join(part for part in (above, node.module) if part)
+    return {alias.asname or alias.name: (home, alias.name) for alias in node.names}
+
+
+def _module_of(reference: Reference) -> str | None:
+    """The module that is meant, where it is one: imported whole, or by its package, which binds no such name."""
+    module, name = reference
+    if not name:
+        return module
+    source = _source_of(module) if followed(module) else None
+    if source is None or name in source.bound or name in source.imported:
+        return None
+    return f"{module}.{name}" if _path_of(f"{module}.{name}") else None
+
+
+def _walk(node: ast.AST) -> Iterator[ast.AST]:
+    """The node and what is in it, but for annotations."""
+    yield node
+    for name, value in ast.iter_fields(node):
+        if name in ("annotation", "returns"):
+            continue
+        for child in value if isinstance(value, list) else (value,):
+            if isinstance(child, ast.AST):
+                yield from _walk(child)
+
+
+@cache
+def _text(node: ast.stmt) -> str:
+    """The statement without docstrings, comments and layout."""
+    for part in ast.walk(node):
+        body = getattr(part, "body", None)
+        if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and body:
+            first = body[0]
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+                part.body = body[1:] or [ast.Pass()]
+    return ast.dump(node)
+
+
+@cache
+def _path_of(module: str) -> Path | None:
+    """The file of a module's text, without importing it; None where there is none."""
+    try:
+        root = importlib.util.find_spec(module.partition(".")[0])
+    except (ImportError, ValueError, AttributeError):
+        return None
+    if root is None or root.origin is None:
+        return None
+    path = Path(root.origin)
+    for part in module.split(".")[1:]:
+        if path.name != "__init__.py":
+            return None
+        below = path.parent / part
+        path = (
+            below / "__init__.py" if (below / "__init__.py").is_file() else below.with_suffix(".py")
+        )
+    return path.resolve() if path.suffix == ".py" and path.is_file() else None

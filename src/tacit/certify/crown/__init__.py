@@ -1,0 +1,1 @@
+"""Certified radii of ReLU networks of any depth by linear relaxation (CROWN)."""

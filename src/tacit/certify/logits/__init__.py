@@ -1,0 +1,1 @@
+"""Certified radii of PolyReLU nets with one output a class."""

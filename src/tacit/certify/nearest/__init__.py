@@ -1,0 +1,1 @@
+"""Radii of the nearest neighbour rule."""

@@ -1,0 +1,1 @@
+"""Exact radii of two-layer ReLU nets by branch and bound."""

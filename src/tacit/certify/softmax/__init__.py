@@ -1,0 +1,1 @@
+"""Radii of log-odds: the Bayes rule and multi-class nets."""

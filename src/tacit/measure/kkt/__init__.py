@@ -1,0 +1,1 @@
+"""How near a net is to a KKT point of the max-margin problem."""

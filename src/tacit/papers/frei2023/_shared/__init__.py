@@ -1,0 +1,1 @@
+"""What several exhibits of frei2023 use."""

@@ -1,0 +1,1 @@
+"""`frei2023.assumption`: Who satisfies Assumption 2.2."""

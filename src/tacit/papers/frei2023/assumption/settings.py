@@ -1,0 +1,54 @@
+"""The settings and the entry of `frei2023.assumption` (without torch)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tacit.errors import CallError
+from tacit.lab.exhibit import Exhibit
+from tacit.papers._shared.checks import check_at_least, check_positive
+from tacit.papers.frei2023._shared.settings import check_dimensions
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Which dimensions and cluster counts Assumption 2.2 admits, and P1 to P6 on sampled data sets.
+
+    The largest K is found at `per_decade` dimensions a decade up to 10^`decades`; with random means,
+    over `draws` draws. P1 to P6 are checked on `datasets` data sets for each pair (D, K), with
+    n = K ln^2 D points and sigma = 1/sqrt(D) and 1.
+    """
+
+    decades: int = 12
+    per_decade: int = 2
+    draws: int = 20
+    D: tuple[int, ...] = (200, 500, 2000)
+    K: tuple[int, ...] = (2, 2, 6)
+    datasets: int = 20
+
+    def __post_init__(self) -> None:
+        check_at_least(
+            "decades", (self.decades,), 8, "two clusters and sigma = 1 need d beyond 10^6"
+        )
+        if self.decades > 14:
+            raise CallError(f"decades={self.decades}: at most 14, or K no longer fits into memory")
+        check_positive("per_decade", (self.per_decade,))
+        check_at_least("draws", (self.draws,), 2, "an interval needs repeats")
+        check_dimensions(self.D, self.K)
+        check_positive("datasets", (self.datasets,))
+
+
+EXHIBITS = (
+    Exhibit(
+        id="frei2023.assumption",
+        title="Who satisfies Assumption 2.2",
+        where="Section 2, Assumption 2.2 and Example 1; Appendix A.1",
+        claim="the assumption admits k of order sqrt(d) (random means) or d (orthogonal, small noise)",
+        scales={
+            "smoke": Reach(per_decade=1, draws=3, D=(100,), K=(2,), datasets=3),
+            "laptop": Reach(),
+            "paper": Reach(decades=14, per_decade=4, D=(200, 500, 2000, 12_424), K=(2, 2, 6, 32)),
+        },
+        code="tacit.papers.frei2023.assumption.exhibit",
+    ),
+)

@@ -1,0 +1,1 @@
+"""`frei2023.beyond`: More clusters than a hyperplane can split, and separable data without clusters."""

@@ -1,0 +1,215 @@
+"""Lemma 2.1: the sign of u'x, u = sum_q y_q mu_q, is the label but for a probability of 2 d^(1 - ln(d)/2).
+
+For given means the error has an exact law: y u'x is Gaussian in each cluster,
+
+    P(y u'x <= 0) = (1/K) sum_j Q( y_j u'mu_j / (sigma ||u||) )
+
+(orthogonal means: Q( sqrt(d) / (sigma sqrt(K)) )).
+
+Inside Assumption 2.2 that is far below the bound and below anything a sample can show, so the law is
+compared with the bound, and the sample only with the law. Outside it the law is followed too, and the bound
+fails where sigma sqrt(K) is of the order of sqrt(d).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from scipy.stats import norm
+
+from tacit.data import ClusterMixture
+from tacit.lab.bench import Bench
+from tacit.lab.claim import Claim, Expected, judge
+from tacit.lab.exhibit import Outcome
+from tacit.measure import proportion
+from tacit.nets import linear_rule
+from tacit.papers._shared.assumptions import check_assumption, most_clusters
+from tacit.papers._shared.panels import THEORY, interval_dots, rows
+from tacit.papers.frei2023._shared.laws import log_bound, log_error
+from tacit.papers.frei2023._shared.means import small_noise, spanned_mixture
+from tacit.papers.frei2023._shared.settings import Means
+from tacit.papers.frei2023.lemma2_1.settings import Separator
+
+WHERE = "Section 2, Lemma 2.1"
+MEANS: tuple[Means, ...] = ("orthogonal", "sphere")
+NAMES = {"orthogonal": "orthogonal", "sphere": "random"}
+CONFIDENCE = 0.99  # of all settings together
+
+
+def run(config: Separator, bench: Bench) -> Outcome:
+    """Count errors outside the assumption; evaluate law and bound inside it, and count there too."""
+    data = xr.merge(
+        [
+            bench.part("outside", lambda: outside(config, bench)),
+            bench.part("inside", lambda: inside(config, bench)),
+        ]
+    )
+    return Outcome(data, tuple(claims(data, config, bench)))
+
+
+def count_errors(mixture: ClusterMixture, n: int, generator: torch.Generator) -> int:
+    """Errors of sign(u'x) among n samples in the coordinates of span(means); u'x = 0 is an error."""
+    rule = linear_rule(mixture)
+    chunk = max(2_000_000 // mixture.K, 1)
+    return sum(int((rule(s.x) * s.y <= 0).sum()) for s in mixture.stream(n, generator, chunk))
+
+
+def outside(config: Separator, bench: Bench) -> xr.Dataset:
+    """Errors counted and ln of the law, by means, K and sigma."""
+    shape = (len(MEANS), len(config.K), len(config.sigma))
+    errors, law, admitted = np.zeros(shape, int), np.zeros(shape), np.zeros(shape, bool)
+    for i in bench.steps(list(np.ndindex(shape)), "settings"):
+        means, K, sigma = MEANS[i[0]], config.K[i[1]], config.sigma[i[2]]
+        mixture = spanned_mixture(means, config.D, K, sigma, bench.generator("means", means, K))
+        errors[i] = count_errors(mixture, config.n, bench.generator("outside", means, K, sigma))
+        law[i] = log_error(mixture)
+        admitted[i] = check_assumption(mixture, config.D).holds
+    dims = ("means", "K", "sigma")
+    return xr.Dataset(
+        {"errors": (dims, errors), "log_law": (dims, law), "admitted": (dims, admitted)},
+        coords={"means": list(MEANS), "K": list(config.K), "sigma": list(config.sigma)},
+    )
+
+
+def inside(config: Separator, bench: Bench) -> xr.Dataset:
+    """Law, bound and count at the largest K that the assumption admits, orthogonal means."""
+    found = []
+    for d in config.inside:
+        K = most_clusters(d, small_noise(d))
+        mixture = spanned_mixture("orthogonal", d, K, small_noise(d), bench.generator("unused"))
+        assert check_assumption(mixture, d).holds
+        seen = count_errors(mixture, config.n, bench.generator("inside", d))
+        found.append([K, log_error(mixture), log_bound(d), seen])
+    names = ("most_K", "inside_law", "bound", "inside_errors")
+    columns = np.array(found).T
+    return xr.Dataset(
+        {name: ("d", column) for name, column in zip(names, columns, strict=True)},
+        coords={"d": list(config.inside)},
+    )
+
+
+def claims(data: xr.Dataset, config: Separator, bench: Bench) -> list[Claim]:
+    """The bound inside; the law everywhere; and that the assumption is not idle."""
+    d = ", ".join(f"{d:,}" for d in config.inside)
+    off = deviations(data, config.n)
+    limit = float(norm.ppf(1 - (1 - CONFIDENCE) / (2 * off.size)))
+    everything = data.log_law.sel(means="orthogonal").values
+    side = "outside" if not bool(data.admitted.any()) else "mostly outside"
+    return [
+        judge(
+            "bound",
+            f"ln(error) over ln(bound), the exact law against 2 d^(1-ln(d)/2), at the largest k for d = {d} "
+            "(inside Assumption 2.2; measured: the least)",
+            WHERE,
+            Expected(min=1.0),
+            float((data.inside_law / data.bound).min()),
+            n=len(config.inside),
+            smoke=False,
+        ),
+        judge(
+            "inside.count",
+            f"no error of sign(u'x) is seen there (inside Assumption 2.2; measured: errors in "
+            f"{len(config.inside)} settings)",
+            WHERE,
+            Expected(value=0.0),
+            float(data.inside_errors.sum()),
+            n=config.n,
+            smoke=bench.smoke,
+        ),
+        judge(
+            "law",
+            f"counts follow the exact law in {off.size} settings, d = {config.D}, k up to {max(config.K)}, "
+            f"sigma up to {max(config.sigma):g} ({side} Assumption 2.2; measured: the largest deviation in "
+            "standard errors)",
+            "Appendix B",
+            Expected(max=limit),
+            float(off.max()),
+            n=config.n,
+            smoke=bench.smoke,
+        ),
+        judge(
+            "needed",
+            f"without the assumption the bound fails: largest error over the bound at d = {config.D} "
+            f"({side} Assumption 2.2)",
+            WHERE,
+            Expected(min=1.0),
+            math.exp(everything.max() - log_bound(config.D)),
+            n=1,
+            smoke=False,
+            because="k and sigma are too small here to leave the bound's reach",
+        ),
+    ]
+
+
+def deviations(data: xr.Dataset, n: int) -> np.ndarray:
+    """|count - n p| / sqrt(n p (1-p)) where the law expects 5 errors or more, else 0 for none seen."""
+    p = np.exp(data.log_law.values)
+    expected = n * p
+    score = np.abs(data.errors.values - expected) / np.sqrt(np.maximum(expected * (1 - p), 1e-300))
+    rare = expected < 5
+    return np.where(rare, np.where(data.errors.values <= 15, 0.0, np.inf), score)
+
+
+def draw(data: xr.Dataset, config: Separator) -> Figure:
+    """Counts on the exact law outside; law and bound inside."""
+    figure = Figure(figsize=(10.5, 4))
+    left, right = figure.subplots(1, 2)
+    law_panel(left, data, config)
+    bound_panel(right, data, config)
+    return figure
+
+
+def law_panel(axes: Axes, data: xr.Dataset, config: Separator) -> None:
+    """Counted errors by the exact law for the same means: the diagonal."""
+    law = np.exp(data.log_law.values)
+    seen = law[data.errors.values > 0]
+    ends = np.array([seen.min(initial=0.1) / 3, 1])
+    axes.plot(ends, ends, **THEORY, label="exact law")
+    axes.axhline(
+        math.exp(log_bound(config.D)), **{**THEORY, "linestyle": ":"}, label="the lemma's bound"
+    )
+    for index, means in enumerate(MEANS):
+        errors = data.errors.values[index]
+        found = [proportion(int(e), config.n) for e in errors.flat]
+        shown = errors.flatten() > 0
+        interval_dots(
+            axes, law[index].flatten()[shown], rows(found)[:, shown], index, f"{NAMES[means]} means"
+        )
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlim(*ends)
+    axes.set_ylim(*ends)
+    axes.set_xlabel(r"law: mean of $Q(y_j u^\top\mu_j/(\sigma\Vert u\Vert))$ over the clusters")
+    axes.set_ylabel(r"counted $P(y\,u^\top x\leq 0)$")
+    axes.set_title(f"outside the assumption: $d={config.D}$, $k\\leq{max(config.K)}$")
+    axes.legend(loc="upper left")
+
+
+def bound_panel(axes: Axes, data: xr.Dataset, config: Separator) -> None:
+    """-log10 of law, bound and of what n samples can show, at the largest K."""
+    d = data.d.values
+    axes.plot(d, -data.bound / math.log(10), **THEORY, label=r"bound $2d^{1-\ln(d)/2}$")
+    axes.plot(d, -data.inside_law / math.log(10), "o", color="C0", label="exact law, largest $k$")
+    resolution = [-math.log10(proportion(int(e), config.n).high) for e in data.inside_errors.values]
+    axes.plot(d, resolution, "v", color="C2", label=f"limit from {config.n:,} samples (no error)")
+    for at, K, law in zip(d, data.most_K.values, data.inside_law.values, strict=True):
+        axes.annotate(
+            f"$k={int(K)}$",
+            (at, -law / math.log(10)),
+            (0, 7),
+            textcoords="offset points",
+            ha="center",
+        )
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_ylim(2, float(-data.inside_law.min()) * 3)
+    axes.set_xlim(d.min() / 1.6, d.max() * 1.6)
+    axes.set_xlabel("$d$")
+    axes.set_ylabel(r"$-\log_{10}P(y\,u^\top x\leq 0)$ (higher: fewer errors)")
+    axes.set_title(r"inside the assumption, $\sigma=1/\sqrt{d}$")
+    axes.legend(loc="center right", bbox_to_anchor=(1, 0.45))

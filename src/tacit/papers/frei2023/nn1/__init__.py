@@ -1,0 +1,1 @@
+"""`frei2023.nn1`: The nearest neighbour is more robust than averaging."""

@@ -1,0 +1,1 @@
+"""What several exhibits of li2025 use."""

@@ -1,0 +1,1 @@
+"""`li2025.discovered`: Subclass labels that nobody gave."""

@@ -1,0 +1,1 @@
+"""`li2025.fig1`: Five clusters, two boundaries."""

@@ -1,0 +1,1 @@
+"""`li2025.fig10`: Embeddings of one class lie together."""

@@ -1,0 +1,243 @@
+r"""Section 5 on Figure 2a's own setting: the recursions, the margins, the activation sets, and lambda over time.
+
+**lambda over time.** While every point is active in all m neurons of its sign and in none of the other, all
+margins are near q = kappa lambda, kappa = 1 + k/n (a point's own noise, remembered with sigma = lambda k/n,
+adds k/n), and (2) reads lambda' = (eta d / (m k)) / (1 + e^q). So
+
+    q + e^q - 1 = kappa (d / (m k)) eta t,      lambda = q / kappa -> (1/kappa) ln(kappa (d / (m k)) eta t).
+
+The paper's lambda ~ log(eta t) leaves out the factor d/(mk): 61 in Figure 2a, so that lambda is 4 at eta t = 1.
+
+**Activation at the start.** Neuron r sees <w, x_i> = <w, mu_j> + <w, xi_i>, two Gaussians of one variance:
+given the first, the points of cluster j are active independently with a probability that is uniform on [0, 1].
+So |T_srj| is uniform on {0, ..., |I_j|}, and no point of a cluster activates a neuron with probability 1/(|I_j|
++ 1). Proposition A.12 has |T_srj| >= n/(3km^2) for all of the 2mk pairs with probability 1 - m^-0.01 - ..., which
+is 0.016 at m = 5. For n/k large a pair misses that with probability 1/(3m^2), all hold with probability (1 -
+1/(3m^2))^(2mk), near exp(-2k/(3m)): with m of the order k not 1 - o(1). (Its proof takes the least <w, mu_j> over
+neurons, not over clusters too.)
+
+**The start that Assumption 4.3 allows.** Lemma A.13, on which Lemma 5.5 at t = 1 rests, needs |<w(0), x_i>| <=
+eta sqrt(d) / (n m). But sigma_w^2 = eta k^-5 with eta = d^-2 gives k^-2.5 / sqrt(d), which is larger by d n m
+k^-2.5.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+import torch
+import xarray as xr
+
+from tacit.data import Samples
+from tacit.lab.bench import Bench
+from tacit.lab.exhibit import Outcome
+from tacit.papers._shared.assumptions import missing_line
+from tacit.papers.li2025._shared.coefficients import Dynamics, Seen, State, dynamics_of
+from tacit.papers.li2025._shared.compact import binary_net, compact_problem
+from tacit.papers.li2025._shared.synthetic import binary_start, mixture_of, train_binary
+from tacit.papers.li2025.lemma5.claims import claims
+from tacit.papers.li2025.lemma5.figure import draw
+from tacit.papers.li2025.lemma5.settings import Coefficients
+from tacit.papers.li2025.sweeps.sweep import delta, growth
+
+__all__ = ["draw", "run"]
+
+STRIDE = 0.04  # of the elapsed time: a step after T_long
+MOMENTS = 12  # a decade
+
+
+def run(config: Coefficients, bench: Bench) -> Outcome:
+    """The descent and its coefficients, the sample's properties, and one step inside the assumptions."""
+    parts = [
+        bench.part("course", partial(followed, config, bench)),
+        bench.part("inside", partial(inside, config, bench)),
+    ]
+    data = xr.merge(parts)
+    law = [growth(config.d, config.k, config.n, config.m, t) for t in config.eta * data.t.values]
+    data["theory"] = ("time", law)
+    return Outcome(data, claims(data, config, bench))
+
+
+def moments(config: Coefficients) -> list[int]:
+    """Steps to look at, until T_long: all small ones, then MOMENTS a decade."""
+    count = round(MOMENTS * math.log10(config.T_long)) + 1
+    wanted = np.geomspace(1, config.T_long, count).round().astype(int)
+    return sorted({0, config.T, *wanted.tolist()})
+
+
+def followed(config: Coefficients, bench: Bench) -> xr.Dataset:
+    """Descent in R^d to T, coefficients by the recursions to T_long and beyond, compared at the moments."""
+    stream = bench.generator("data")
+    mixture = mixture_of(config.d, config.k, config.k1, generator=stream)
+    samples = mixture.sample(config.n, stream)
+    bench.tell(missing_line(samples, mixture))
+    start = binary_start(config.d, config.m, config.sigma_w, config.sigma_w, stream)
+    problem = dynamics_of(start, mixture, samples)
+    looked = moments(config)
+    early = [t for t in looked if t <= config.T]
+    nets = {
+        moment.step: moment.net
+        for moment in train_binary(start, samples, config.eta, config.T, early).history
+    }
+    at = printed = problem.zero()
+    rows, errors, first = [], [], problem.seen(at)
+    for t in bench.steps(range(config.T_long + 1), "steps"):
+        seen = problem.seen(at)
+        if t in nets:
+            w, b = nets[t].w, nets[t].b
+            assert b is not None, "the net has biases"
+            errors.append(
+                [
+                    t,
+                    apart(problem.rebuilt(at), w),
+                    apart(problem.rebuilt(printed), w),
+                    float((at.b - b).abs().max() / b.abs().max()),
+                ]
+            )
+        if t in looked:
+            rows.append(moment_of(problem, at, seen, t))
+        if t < config.T:
+            bare = Seen(seen.margin, seen.slope * problem.y, seen.active)  # l'_i as printed
+            printed = problem.step(printed, bare, config.eta)
+        if t < config.T_long:
+            at = problem.step(at, seen, config.eta)
+    last = at
+    rows += later(problem, at, config)
+    names = list(rows[0])
+    table = np.array([[row[name] for name in names] for row in rows])
+    data = xr.Dataset({name: ("time", table[:, i]) for i, name in enumerate(names)})
+    for i, name in enumerate(("recursion", "as_printed", "bias_error"), 1):
+        data[name] = ("step", np.array(errors)[:, i])
+    data = data.assign_coords(step=[row[0] for row in errors])
+    fixed = sample_properties(problem, samples) | balance(problem, last, config)
+    own = [int(count) for count in (first.active.to(problem.z) @ problem.z).flatten().tolist()]
+    return data.assign(
+        {name: ((), value) for name, value in fixed.items()}
+        | {"least_active": ((), float(min(own)))}
+    )
+
+
+def apart(w: torch.Tensor, actual: torch.Tensor) -> float:
+    """The largest relative distance of a neuron."""
+    return float(((w - actual).norm(dim=1) / actual.norm(dim=1)).max())
+
+
+def later(problem: Dynamics, at: State, config: Coefficients) -> list[dict[str, float]]:
+    """The same recursions with steps that grow with the elapsed time, to eta t = late."""
+    time, rows = config.eta * config.T_long, []
+    due = time * 10 ** (1 / MOMENTS)
+    while time < config.late:
+        at = problem.step(at, problem.seen(at), STRIDE * time)
+        time *= 1 + STRIDE
+        if time >= due:
+            rows.append(moment_of(problem, at, problem.seen(at), time / config.eta))
+            due *= 10 ** (1 / MOMENTS)
+    return rows
+
+
+def moment_of(problem: Dynamics, at: State, seen: Seen, t: float) -> dict[str, float]:
+    """What Lemmas 5.3, 5.5 and B.7 speak of, at step t."""
+    own, near = problem.own, problem.own_clusters
+    m = len(problem.start.v) // 2
+    mine = problem.own.to(at.sigma)
+    q_hat = ((at.lam @ problem.z.T + at.sigma) * mine).sum(0) / m
+    log_pull = -torch.nn.functional.softplus(seen.margin)  # ln |l'_i|
+    return {
+        "t": float(t),
+        "lam": float(at.lam[near].mean()),
+        "lam_least": float(at.lam[near].min()),
+        "lam_most": float(at.lam[near].max()),
+        "lam_other": float(at.lam[~near].abs().max()),
+        "sigma_least": float(at.sigma[own].min()),
+        "sigma_most": float(at.sigma[own].max()),
+        "sigma_other": float(at.sigma[~own].abs().max()),
+        "bias": float(at.b.abs().max()),
+        "margin": float(seen.margin.mean()),
+        "gap": float(seen.margin.max() - seen.margin.min()),
+        "gap_hat": float(q_hat.max() - q_hat.min()),
+        "gap_hat_same": within(problem, q_hat),
+        "ratio": float((log_pull.max() - log_pull.min()).exp()),
+        "ratio_same": math.exp(within(problem, log_pull)),
+        "own_active": float(seen.active[own].double().mean()),
+        "other_active": float(seen.active[~own].double().mean()),
+    }
+
+
+def within(problem: Dynamics, values: torch.Tensor) -> float:
+    """The largest gap between two points of one cluster."""
+    rows = torch.where(problem.z.T > 0, values, torch.nan)
+    spread = [row[~row.isnan()] for row in rows]
+    return max(float(row.max() - row.min()) for row in spread if len(row))
+
+
+def balance(problem: Dynamics, at: State, config: Coefficients) -> dict[str, float]:
+    """Eq. (4) as printed and as Corollary B.4 has it; eq. (17): one step of q_hat against the printed factor."""
+    own = problem.own_clusters
+    ratio = problem.noise_size.unsqueeze(1) / problem.feature_size * problem.z
+    inverse = problem.z * problem.feature_size / problem.noise_size.unsqueeze(1)
+    off = [((at.sigma @ r - at.lam) / at.lam)[own].abs().max() for r in (ratio, inverse)]
+    seen = problem.seen(at)
+    after = problem.step(at, seen, config.eta)
+    m = len(problem.start.v) // 2
+    mine = problem.own.to(at.lam)
+    hat = [((s.lam @ problem.z.T + s.sigma) * mine).sum(0) / m for s in (at, after)]
+    pull = seen.slope.abs()
+    printed = (
+        config.eta
+        / (2 * config.n)
+        * (problem.z @ (problem.z.T @ pull * problem.feature_size) + pull * problem.noise_size)
+    )
+    return {
+        "eq4_printed": float(off[0]),
+        "eq4_inverse": float(off[1]),
+        "eq17": float(((hat[1] - hat[0]) / printed).mean()),
+    }
+
+
+def sample_properties(problem: Dynamics, samples: Samples) -> dict[str, float]:
+    """Proposition A.6: each property as the largest ratio of what is bounded to its bound."""
+    d, (n, k) = problem.centres.shape[1], problem.z.shape
+    x, noise, z = samples.x, problem.noise, samples.z
+    size, root, log = noise.norm(dim=1), math.sqrt(d), math.log(d)
+    crossed, products = noise @ noise.T, x @ x.T
+    other = z.unsqueeze(1) != z
+    pair = ~torch.eye(n, dtype=torch.bool)
+    same = products[~other & pair]
+    share = n / k
+    counts = problem.z.sum(0)
+    return {
+        "A6_1": float((size - root).abs().max()) / (2 * log),
+        "A6_2": float(x.norm(dim=1).max()) / (3 * root),
+        "A6_3": float(crossed[pair].abs().max()) / delta(d),
+        "A6_4": float((noise @ problem.centres.T).abs().max()) / delta(d),
+        "A6_5": float(products[other].abs().max()) / delta(d),
+        "A6_6": float(max(same.max() / (2 * d), d / 2 / same.min())),
+        "A6_7": float((counts - share).abs().max()) / (math.sqrt(2 * share) * math.log(share)),
+    }
+
+
+def inside(config: Coefficients, bench: Bench) -> xr.Dataset:
+    """d = k^10, n = k^7, m = k, eta = 1/d^2, sigma_w^2 = eta/k^5: is each own neuron active after one step?"""
+    k = config.inside
+    d, n, m = k**10, k**7, k
+    eta = d**-2
+    sigma_w = math.sqrt(eta * k**-5)
+    stream = bench.generator("inside")
+    problem = compact_problem(d, k, (k + 1) // 2, n, 2 * m, stream)
+    start = binary_net(problem.rows, sigma_w, stream, torch.float64)
+    bound = eta * math.sqrt(d) / (n * m)
+    after = train_binary(start, problem.train, eta, 1).net
+    shares = []
+    for net in (start, after):
+        z = net.w @ problem.train.x.T + (0 if net.b is None else net.b.unsqueeze(1))
+        own = net.v.sign().unsqueeze(1) == problem.train.y
+        shares.append((float((z[own] >= 0).double().mean()), float(z.abs().max())))
+    return xr.Dataset(
+        {
+            "inside_active": ((), shares[1][0]),
+            "inside_active_0": ((), shares[0][0]),
+            "inside_A13": ((), shares[0][1] / bound),
+        }
+    )

@@ -1,0 +1,1 @@
+"""`li2025.story`: One data set, ten classifiers."""

@@ -1,0 +1,157 @@
+r"""Theorem 4.7 in sweeps of d, k, n and time: with subclass labels each neuron finds its own feature.
+
+Every setting is looked at where the theorem's window begins, at eta T = k^8 (`sweep` says how it is reached),
+and the sweep of k at eta T = 1 too. None is inside Assumption 4.3.
+
+**What to expect at finite n.** A neuron is lambda (mu_j/d + nu), nu the noise of its n/k points, remembered
+with weight k/n each: sqrt(d) ||nu|| = sqrt(k/n). Two neurons of opposite classes are sqrt(2 (1 + k/n)/d) lambda
+apart, a fresh point has margin lambda, and so its distance to the plane between them is sqrt(d/2) / sqrt(1 +
+k/n), less the noise of the nearest of k/2 planes, which does not grow with d. lambda follows (2)'s analogue,
+Corollary C.8: with q = kappa lambda, kappa = 1 + k/n, the points' 1 - p is (k-1)/(k-1+e^q), so that q + (e^q -
+1)/(k-1) = kappa (d/(hk)) eta t.
+
+**Neurons that learn nothing.** At the start |T_jrj|, the number of own points that activate a neuron, is
+uniform on {0, ..., |I_j|} (`lemma5`). Where it is 0, with probability 1/(|I_j| + 1), nothing pulls the neuron
+to its feature, unless the noise of other clusters' points happens to turn it: about half of those stay dead
+here, and with h = 1 their class with them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import torch
+import xarray as xr
+from jaxtyping import Float
+from torch import Tensor
+
+from tacit.attack import first_crossing
+from tacit.certify import radius
+from tacit.data import ClusterMixture, Samples, span_axes
+from tacit.lab.bench import Bench
+from tacit.lab.exhibit import Outcome
+from tacit.nets import MultiClassNet
+from tacit.papers._shared.assumptions import missing_line
+from tacit.papers.li2025._shared.compact import Problem, classes_net, compact_problem
+from tacit.papers.li2025._shared.synthetic import train_classes
+from tacit.papers.li2025.sweeps.settings import Sweep
+from tacit.papers.li2025.sweeps.sweep import Cell, course, swept
+from tacit.papers.li2025.thm4_7.claims import claims
+from tacit.papers.li2025.thm4_7.figure import draw
+
+__all__ = ["draw", "run"]
+
+DEAD = 0.5  # of lambda: a neuron with less of its feature has not learned it
+
+
+def run(config: Sweep, bench: Bench) -> Outcome:
+    """Train every setting with every seed and measure what the theorem speaks of."""
+    axes: dict[str, Sequence[float]] = {name: getattr(config, name) for name in ("d", "k", "n")}
+    base = Cell(config.d0, config.k0, config.n0)
+
+    data = swept(
+        axes,
+        base,
+        lambda cell: tuple(sorted({1.0, window(cell), *(config.time if cell == base else ())})),
+        window,
+        partial(measure, config, bench),
+        bench,
+        bench.seeds(config.repeats),
+    )
+    data = data.merge(bench.part("certified", partial(certified, config, bench, base)))
+    return Outcome(data, claims(data, config, bench))
+
+
+def window(cell: Cell) -> float:
+    """eta T from which on the theorem speaks."""
+    return float(cell.k) ** 8
+
+
+def classes_problem(
+    config: Sweep, bench: Bench, cell: Cell, seed: int
+) -> tuple[Problem, MultiClassNet]:
+    """The data of one setting and the net it starts from; float64, for 1 - p falls to 1e-12."""
+    stream = bench.generator("classes", cell.name, seed=seed)
+    problem = compact_problem(cell.d, cell.k, cell.k // 2, cell.n, cell.k * config.h, stream)
+    bench.tell(missing_line(problem.train, problem.mixture))
+    return problem, classes_net(problem.rows, problem.mixture, config.sigma_w, torch.float64)
+
+
+def measure(
+    config: Sweep, bench: Bench, cell: Cell, times: Sequence[float], seed: int
+) -> xr.Dataset:
+    """One setting at each of the times; `early` is the radius at time 1, `expected_dead` by the counts."""
+    problem, net = classes_problem(config, bench, cell, seed)
+    test = problem.mixture.sample(config.test, bench.generator("test", cell.name, seed=seed))
+    few = Samples(test.x[: config.points], test.y[: config.points], test.z[: config.points])
+    counts = torch.bincount(problem.train.z, minlength=cell.k)
+    rows = []
+    for trained in course(net, train_classes, problem.train, config.eta, config.steps, times):
+        lam, along, away = decoupled(trained, problem.mixture)
+        reach = towards_others(trained, few)
+        rows.append(
+            {
+                "lam": lam,
+                "close": float(away.median()) / lam,
+                "close_most": float(away.max()) / lam,
+                "dead": float((along < DEAD * lam).sum()),
+                "expected_dead": float(config.h * (1 / (counts + 1)).sum()),
+                "clean": float((trained(test.x) * test.y > 0).double().mean()),
+                "radius": float(reach.median()),
+                "least": float(reach.min()),
+            }
+        )
+    data = xr.Dataset({name: ("time", np.array([row[name] for row in rows])) for name in rows[0]})
+    data["early"] = ("time", np.full(len(times), rows[list(times).index(1.0)]["radius"]))
+    return data
+
+
+def decoupled(
+    net: MultiClassNet, mixture: ClusterMixture
+) -> tuple[float, Float[Tensor, " kh"], Float[Tensor, " kh"]]:
+    """lambda, the median over neurons of <w_jr, mu_j>; these; and sqrt(d) ||w_jr - lambda mu_j/d||."""
+    w = net.w.flatten(0, 1)
+    own = mixture.centres.repeat_interleave(net.w.shape[1], 0)
+    d = float(own[0].square().sum())
+    along = (w * own).sum(1)
+    lam = float(along.median())
+    return lam, along, math.sqrt(d) * (w - lam / d * own).norm(dim=1)
+
+
+def towards_others(net: MultiClassNet, points: Samples) -> Float[Tensor, " n"]:
+    """The shortest crossing from the own subclass's mean neuron to one of the other label: an upper radius.
+
+    In coordinates of the neurons' span, which is exact in l2.
+    """
+    axes = span_axes(net.w.flatten(0, 1))
+    small = MultiClassNet(net.w @ axes, net.labels)
+    x, mean = points.x @ axes, small.w.mean(1)
+    towards = mean - mean[points.z].unsqueeze(1)
+    n, k = towards.shape[:2]
+    # long enough to pass the midplane twice over
+    reach = 2 * x.norm(dim=1).max()
+    towards = reach * towards / towards.norm(dim=2, keepdim=True).clamp_min(1e-30)
+    every = first_crossing(
+        small,
+        x.repeat_interleave(k, 0),
+        points.y.repeat_interleave(k),
+        towards.flatten(0, 1),
+    ).unflatten(0, (n, k))
+    other = net.labels != points.y.unsqueeze(1)
+    return torch.where(other, every, torch.inf).amin(1)
+
+
+def certified(config: Sweep, bench: Bench, base: Cell) -> xr.Dataset:
+    """The base's certified radii and the sweeps' upper ones, where the window begins."""
+    problem, net = classes_problem(config, bench, base, bench.seed)
+    *_, trained = course(
+        net, train_classes, problem.train, config.eta, config.steps, (1.0, window(base))
+    )
+    points = problem.mixture.sample(config.points, bench.generator("certified"))
+    found = radius(trained, points.x, points.y)
+    upper = torch.minimum(towards_others(trained, points), found.upper)
+    ends = torch.stack([found.lower, upper]) / math.sqrt(base.d)
+    return xr.Dataset({"certified": (("end", "point"), ends.numpy())})

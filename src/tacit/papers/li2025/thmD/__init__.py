@@ -1,0 +1,1 @@
+"""`li2025.thmD`: No bias makes averaging robust; decoupling is."""

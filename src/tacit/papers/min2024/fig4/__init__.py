@@ -1,0 +1,1 @@
+"""`min2024.fig4`: PolyReLU nets on frozen features."""

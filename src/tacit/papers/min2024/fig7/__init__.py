@@ -1,0 +1,1 @@
+"""`min2024.fig7`: What turns a neuron: x^(p)(w) in the plane."""

@@ -1,0 +1,1 @@
+"""`min2024.prop1`: Both classifiers generalise."""

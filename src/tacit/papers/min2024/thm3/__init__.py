@@ -1,0 +1,1 @@
+"""`min2024.thm3`: The two radii are critical."""

@@ -1,0 +1,1 @@
+"""`min2025.learned`: What gradient flow learns as p grows."""

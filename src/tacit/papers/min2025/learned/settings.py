@@ -1,0 +1,54 @@
+"""The settings and the entry of `min2025.learned` (without torch)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tacit.lab.exhibit import Exhibit
+from tacit.papers._shared.checks import (
+    check_at_least,
+    check_clusters,
+    check_positive,
+    check_unique,
+)
+
+
+@dataclass(frozen=True)
+class Learned:
+    """Nets of width `h` trained on `n` noisy points for every p; Gaussian weights of sd `init`, as in min2024."""
+
+    K: int = 10
+    K1: int = 6
+    D: int = 100
+    h: int = 400
+    n: int = 2000
+    alpha: float = 0.1
+    init: float = 1e-7
+    p: tuple[float, ...] = (1.0, 1.4, 1.7, 1.9, 2.1, 2.3, 2.5, 3.0, 4.0, 6.0, 12.0)
+    repeats: int = 2
+
+    def __post_init__(self) -> None:
+        check_clusters(self.K, self.K1, self.D)
+        for name in ("alpha", "init"):
+            check_positive(name, (getattr(self, name),))
+        check_at_least("p", self.p, 1)
+        check_unique("p", self.p)
+        check_at_least("n", (self.n,), self.K, "every cluster needs a point")
+        for name in ("h", "repeats"):
+            check_at_least(name, (getattr(self, name),), 1)
+
+
+EXHIBITS = (
+    Exhibit(
+        id="min2025.learned",
+        title="What gradient flow learns as p grows",
+        where="Poster, Observations and Theorems",
+        claim="p = 1 learns F, p > 2 learns F^(p); the change is at p = 2, and no p up to 12 fails to fit",
+        scales={
+            "smoke": Learned(K=4, K1=2, D=12, h=40, n=60, p=(1.0, 3.0), repeats=1),
+            "laptop": Learned(),
+            "paper": Learned(D=1000, h=2000, n=20_000, repeats=5),
+        },
+        code="tacit.papers.min2025.learned.exhibit",
+    ),
+)

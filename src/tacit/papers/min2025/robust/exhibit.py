@@ -1,0 +1,240 @@
+"""The poster's robustness theorem, the best radius there is, and F^(p) -> Bayes as p grows.
+
+    P( min_{|d|<=1} F^(p)(x + (sqrt(2)-delta)/2 d) y <= 0 )  <= 2(K+1) exp(-C D delta^2/(2 alpha^2 K^2)), p > 2
+
+(The poster prints noise N(mu, alpha^2 I); its bound needs alpha^2/D, which is what is used here.)
+
+**sqrt(2)/2 is the best radius.** Let k, l be clusters of different classes. The shift x -> x + mu_l - mu_k,
+of length sqrt(2), maps the law of cluster k onto that of l, and at radius r >= sqrt(2)/2 the two balls share
+their midpoint, on which a classifier has one sign only. So, writing R_k for a classifier's robust accuracy
+on cluster k, R_k + R_l <= 1 for every such pair, and the average over K equal clusters is at most
+max(K1, K2)/K: no classifier whatever is robust at r >= sqrt(2)/2 on more.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+import torch
+import xarray as xr
+from matplotlib.figure import Figure
+
+from tacit.certify import radius
+from tacit.data import cluster_mixture, min2024_mixture, orthogonal_centres
+from tacit.lab.bench import Bench
+from tacit.lab.claim import Claim, Expected, judge
+from tacit.lab.exhibit import Outcome
+from tacit.measure import Tail, proportion
+from tacit.measure.tails import VISIBLE
+from tacit.nets import BayesRule, average_net, centre_net
+from tacit.papers.min2024.bounds.sweep import bound_claim
+from tacit.papers.min2025.robust.settings import Robust
+
+WHERE = "Poster, Theorems"
+BEST = math.sqrt(0.5)
+CURVE = 121
+COLOURS = ("C0", "C5", "C1", "C6")
+
+
+def run(config: Robust, bench: Bench) -> Outcome:
+    """Count failures at high noise, draw curves at low noise, compare with Bayes at both."""
+    counts = [
+        bench.part(f"ratio{ratio}", partial(count, config, bench, ratio))
+        for ratio in bench.steps(config.ratio, "noise levels")
+    ]
+    data = xr.concat(counts, "ratio").assign_coords(ratio=list(config.ratio))
+    data = data.merge(bench.part("curves", lambda: curves(config, bench)))
+    K, n = config.K, config.n
+    found = [
+        Tail(int(cell), n, 2.0 * (K + 1), float(cell.ratio * cell.delta**2 / (2 * K)))
+        for cell in (data.broken[i] for i in np.ndindex(data.broken.shape))
+    ]
+    beyond = data.kept_beyond.sel(p=max(config.p))
+    ceiling = max(config.K1, K - config.K1) / K
+    best = int(data.kept_at_best.max())
+    claims = [
+        bound_claim(
+            "bound",
+            f"F^({min(config.p):g}) survives (sqrt(2)-delta)/2 as often as stated",
+            WHERE,
+            found,
+            bench,
+        ),
+        judge(
+            "ceiling",
+            "no robust accuracy at sqrt(2)/2 exceeds max(K1, K2)/K (the largest of F^(p), Bayes)",
+            WHERE + ", optimal robust classifier",
+            Expected(max=ceiling),
+            best / config.points,
+            spread=proportion(best, config.points).spread,
+            n=config.points,
+            smoke=bench.smoke,
+        ),
+        judge(
+            "reached",
+            f"F^({max(config.p):g}) is robust at 0.95 sqrt(2)/2 without clean loss",
+            WHERE + ", optimal robust classifier",
+            Expected(min=0.99),
+            float(data.kept_below.sel(p=max(config.p))) / config.points,
+            spread=proportion(int(data.kept_below.sel(p=max(config.p))), config.points).spread,
+            n=config.points,
+            smoke=bench.smoke,
+        ),
+        judge(
+            "lost",
+            f"F^({max(config.p):g}) is robust nowhere at 1.05 sqrt(2)/2",
+            WHERE + ", optimal robust classifier",
+            Expected(max=0.01),
+            float(beyond) / config.points,
+            spread=proportion(int(beyond), config.points).spread,
+            n=config.points,
+            smoke=bench.smoke,
+        ),
+        judge(
+            "bayes.radius",
+            f"radii of F^(p), p in {list(config.p)}, and of the Bayes rule agree (measured: the largest median "
+            "relative gap beyond the interval of the latter)",
+            WHERE + ", F^(p) (p large) is close to Bayes",
+            Expected(max=1e-3),
+            float(data.bayes_gap.max()),
+            n=config.points,
+            smoke=bench.smoke,
+        ),
+        *(
+            approach_claim(data.disagree.sel(ratio=ratio), config, bench)
+            for ratio in config.ratio
+            if int(data.disagree.sel(ratio=ratio).max()) >= VISIBLE
+        ),
+    ]
+    return Outcome(data, tuple(claims))
+
+
+def approach_claim(disagree: xr.DataArray, config: Robust, bench: Bench) -> Claim:
+    """Whether the largest p is the closest to Bayes, where disagreements can be counted.
+
+    p -> inf is the nearest-centre rule, not the Bayes rule: with noise, log-sum-exp at temperature
+    sd^2 is best matched by a finite p. Counts can be small, so 95% limits are compared.
+    """
+    least, last = int(disagree.min()), int(disagree.sel(p=max(config.p)))
+    nearest = float(disagree.p.values[int(disagree.values.argmin())])
+    ratio = float(disagree.ratio)
+    return judge(
+        f"bayes.sign.{ratio:g}",
+        f"the largest p, {max(config.p):g}, disagrees least with the Bayes rule at D/(alpha^2 K) = {ratio:g} "
+        "(measured: the lower limit of its disagreements over the upper limit of the fewest of any p)",
+        WHERE + ", F^(p) (p large) is close to Bayes",
+        Expected(max=1.0),
+        proportion(last, config.n).low / proportion(least, config.n).high,
+        n=config.n,
+        smoke=bench.smoke,
+        because=f"p = {nearest:g} is closest: as p grows F^(p) becomes the nearest-centre rule, which is "
+        "the Bayes rule only as noise vanishes",
+    )
+
+
+def count(config: Robust, bench: Bench, ratio: float) -> xr.Dataset:
+    """Points broken within (sqrt(2)-delta)/2, and points where F^(p) and Bayes disagree."""
+    mixture = cluster_mixture(
+        orthogonal_centres(config.K, config.K), config.K1, 1 / math.sqrt(config.K * ratio)
+    )
+    bayes = BayesRule(mixture)
+    broken = np.zeros(len(config.delta), dtype=np.int64)
+    disagree = np.zeros(len(config.p), dtype=np.int64)
+    at = [BEST - delta / 2 for delta in config.delta]
+    # exact radii for larger p cost more, and the bound is the same for all
+    counted = min(config.p)
+    for points in mixture.stream(config.n, bench.generator("count", ratio)):
+        truth = bayes(points.x) > 0
+        for row, p in enumerate(config.p):
+            net = centre_net(mixture, p)
+            disagree[row] += int(((net(points.x) > 0) != truth).sum())
+            if p == counted:
+                radii = radius(net, points.x, points.y, up_to=1.01 * max(at)).lower
+                broken += [int((radii <= r).sum()) for r in at]
+    return xr.Dataset(
+        {"broken": (("delta",), broken), "disagree": (("p",), disagree)},
+        coords={"delta": list(config.delta), "p": list(config.p)},
+    )
+
+
+def curves(config: Robust, bench: Bench) -> xr.Dataset:
+    """Robust accuracy over the radius at (alpha, D) for F, F^(p) and the Bayes rule."""
+    mixture = min2024_mixture(config.D, config.K, config.K1, config.alpha).reduced()
+    points = mixture.sample(config.points, bench.generator("curves"))
+    bayes = radius(BayesRule(mixture), points.x, points.y)
+    radii = {
+        f"F^({p:g})": radius(centre_net(mixture, p), points.x, points.y, up_to=0).upper
+        for p in config.p
+    }
+    # how far F^(p)'s radius lies outside the Bayes interval, relative to it
+    outside = [
+        torch.maximum(bayes.lower - r, r - bayes.upper).clamp_min(0) / bayes.upper
+        for r in radii.values()
+    ]
+    everything = {
+        "F": radius(average_net(mixture), points.x, points.y).upper,
+        **radii,
+        "Bayes (certified)": bayes.lower,
+        "Bayes (attacked)": bayes.upper,
+    }
+    at = np.linspace(0, 1, CURVE)
+    kept = np.array([[float((r > a).double().mean()) for a in at] for r in everything.values()])
+    here = [everything[f"F^({p:g})"] for p in config.p]
+    best = [int((r > BEST).sum()) for r in (*here, bayes.upper)]
+    return xr.Dataset(
+        {
+            "robust": (("classifier", "radius"), kept),
+            "bayes_gap": (("p",), np.array([float(o.median()) for o in outside])),
+            "kept_at_best": (("contender",), np.array(best)),
+            "kept_below": (("p",), np.array([int((r > 0.95 * BEST).sum()) for r in here])),
+            "kept_beyond": (("p",), np.array([int((r > 1.05 * BEST).sum()) for r in here])),
+        },
+        coords={"classifier": list(everything), "radius": at, "p": list(config.p)},
+    )
+
+
+def draw(data: xr.Dataset, config: Robust) -> Figure:
+    """Robust accuracy curves with both critical radii; disagreement with Bayes over p."""
+    figure = Figure(figsize=(9.2, 3.8))
+    left, right = figure.subplots(1, 2, width_ratios=[1.35, 1])
+    shown = ["F", *(f"F^({p:g})" for p in (config.p[0], config.p[-1])), "Bayes (attacked)"]
+    # on top of each other: the widest first
+    styles = [("-", 1.8), ("-", 5.0), ("-", 2.4), (":", 1.6)]
+    for index, (name, (style, width)) in enumerate(zip(dict.fromkeys(shown), styles, strict=False)):
+        label = "$F$" if name == "F" else name.replace(" (attacked)", "")
+        label = f"$F^{{{label[2:]}}}$" if label.startswith("F^") else label
+        curve = data.robust.sel(classifier=name)
+        left.plot(data.radius, curve, style, color=COLOURS[index], linewidth=width, label=label)
+    ceiling = max(config.K1, config.K - config.K1) / config.K
+    left.fill_between([BEST, 1], ceiling, 1.02, color="0.9", linewidth=0)
+    left.annotate(
+        "no classifier\nreaches here", (0.985, (ceiling + 1) / 2), ha="right", va="center"
+    )
+    for at, name in ((1 / math.sqrt(config.K), r"$1/\sqrt{K}$"), (BEST, r"$\sqrt{2}/2$")):
+        left.axvline(at, linestyle="--", color="0.3", linewidth=1)
+        left.annotate(name, (at, 0.03), xytext=(-4, 0), textcoords="offset points", ha="right")
+    left.set_xlabel(r"$\ell_2$ radius of the attack")
+    left.set_ylabel("robust accuracy")
+    left.set_ylim(0, 1.02)
+    left.set_xlim(0, 1)
+    left.set_title(f"$K$ = {config.K}, $\\alpha$ = {config.alpha:g}, $D$ = {config.D}")
+    left.legend(loc="lower left", bbox_to_anchor=(0.02, 0.1))
+    noisy = [r for r in data.ratio.values if int(data.disagree.sel(ratio=r).max())]
+    for index, ratio in enumerate(noisy):
+        found = [proportion(int(k), config.n) for k in data.disagree.sel(ratio=ratio)]
+        share = np.array([e.value for e in found])
+        ends = [share - [e.low for e in found], [e.high for e in found] - share]
+        label = f"$D/(\\alpha^2 K)$ = {ratio:g}"
+        right.errorbar(data.p, share, ends, fmt="o-", color=f"C{index}", label=label)
+    right.set_xscale("log")
+    right.set_xticks(list(config.p), [f"{p:g}" for p in config.p])
+    right.minorticks_off()
+    right.set_yscale("symlog", linthresh=1 / config.n)
+    right.set_ylim(0, 0.03)
+    right.set_xlabel("$p$")
+    right.set_ylabel("disagreement with the Bayes rule")
+    right.set_title(r"$F^{(p)}$ beside the Bayes rule")
+    right.legend()
+    return figure

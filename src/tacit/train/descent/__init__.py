@@ -1,0 +1,1 @@
+"""Descent in steps: gradient descent, SGD, Adam, with perturbed points or without."""

@@ -1,0 +1,1 @@
+"""Gradient flow, followed accurately: directions on the sphere, masses by their logarithm."""

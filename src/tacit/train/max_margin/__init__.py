@@ -1,0 +1,1 @@
+"""Where the flow ends: max-margin nets by convex programs."""

@@ -1,0 +1,170 @@
+import functools
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from tacit.base import identity
+from tacit.base.identity import identity_of
+from tacit.data.features import ImageTransform, make_extractor
+
+SCALE = 2.0
+
+
+def scaled(x):
+    return x.float() * SCALE
+
+
+class Pooled(nn.Module):
+    def __init__(self, power=2.0):
+        super().__init__()
+        self.linear = nn.Linear(3, 2)
+        self.power = power
+
+    def forward(self, x):
+        return self.linear(x.mean((2, 3))) ** self.power
+
+
+def net(seed=0, **given):
+    torch.manual_seed(seed)
+    return Pooled(**given)
+
+
+def test_the_same_things_have_the_same_identity():
+    assert identity_of(net(), scaled) == identity_of(net(), scaled) != ""
+
+
+def test_it_is_the_same_in_another_process():
+    code = textwrap.dedent("""
+        import torch
+        from torch import nn
+        from tacit.base.identity import identity_of
+        torch.manual_seed(0)
+        said = identity_of(nn.Linear(2, 2), lambda x: x in {"a", "b", "c"}, {"x": 1})
+        print(said)
+    """)
+    here = {}
+    exec(code, here)
+    run = [sys.executable, "-c", code]
+    env = {**os.environ, "PYTHONHASHSEED": "7"}
+    there = subprocess.run(run, capture_output=True, check=True, env=env, text=True).stdout
+    assert there == here["said"] + "\n"
+
+
+def test_weights_change_it():
+    changed = net()
+    with torch.no_grad():
+        changed.linear.weight[0, 0] += 1e-7
+    assert len({identity_of(m) for m in (net(), net(1), changed)}) == 3
+
+
+def test_types_and_shapes_of_weights_change_it():
+    w = torch.zeros(4)
+    alike = [w, w.double()[:2], w.reshape(2, 2), w.int(), np.zeros(4, np.float32)[:3]]
+    assert len({identity_of(x) for x in alike}) == len(alike)
+
+
+def test_settings_that_are_no_weights_change_it():
+    assert identity_of(net()) != identity_of(net(power=3.0))
+    assert identity_of(nn.BatchNorm1d(2, eps=1e-3)) != identity_of(nn.BatchNorm1d(2))
+
+
+def test_eval_mode_does_not_change_it():
+    assert identity_of(net().eval()) == identity_of(net())
+
+
+def test_hooks_change_it():
+    hooked = net()
+    hooked.register_forward_hook(lambda m, i, o: 2 * o)
+    assert identity_of(hooked) != identity_of(net())
+
+
+def test_the_code_of_a_class_changes_it():
+    def variant(k):
+        class Odd(nn.Module):
+            def forward(self, x):
+                return x + (1 if k == 1 else 2) if k else x
+
+        class Odd2(nn.Module):
+            def forward(self, x):
+                return x - 1
+
+        return Odd2() if k == 2 else Odd()
+
+    assert len({identity_of(variant(k)) for k in (0, 1, 2)}) == 3  # 0 and 1: by the closure
+
+
+def test_code_closure_defaults_and_globals_of_a_function_change_it(monkeypatch):
+    def closed(k):
+        return lambda x: x * k
+
+    def default(k):
+        def f(x, k=k):
+            return x * k
+
+        return f
+
+    alike = [lambda x: x + 1, lambda x: x + 2, closed(1), closed(2), default(1), default(2)]
+    alike += [
+        functools.partial(torch.mul, 2),
+        functools.partial(torch.mul, 3),
+        torch.sin,
+        torch.cos,
+    ]
+    found = {identity_of(f) for f in alike}
+    assert len(found) == len(alike)
+    assert "" not in found
+    before = identity_of(scaled)
+    monkeypatch.setitem(globals(), "SCALE", 3.0)
+    assert identity_of(scaled) != before
+
+
+def test_a_function_that_calls_another_changes_with_it(monkeypatch):
+    def outer(x):
+        return scaled(x)
+
+    before = identity_of(outer)
+    monkeypatch.setitem(globals(), "scaled", lambda x: x)
+    assert identity_of(outer) != before
+
+
+def test_the_code_of_tacits_own_transforms_changes_it(monkeypatch):
+    before = identity_of(ImageTransform(8))
+    assert before not in ("", identity_of(ImageTransform(9)))
+    monkeypatch.setattr(identity, "code_digest", lambda *starts: "other code")
+    assert identity_of(ImageTransform(8)) != before
+
+
+def test_objects_that_hold_themselves_end():
+    odd = net()
+    odd.__dict__["me"] = odd
+    assert identity_of(odd) not in ("", identity_of(net()))
+
+
+def test_what_cannot_be_hashed_has_no_identity():
+    iterator = iter([1])
+    assert identity_of(iterator) == ""
+    assert identity_of(lambda x: (x, iterator)) == ""
+    assert identity_of(torch.zeros(2).to_sparse()) == ""
+    assert identity_of(np.array([object()])) == ""
+
+
+@pytest.mark.parametrize("change", ["weights", "transform", "none"])
+def test_an_extractor_is_known_by_weights_and_transform(change):
+    def transform(x):
+        return x.permute(0, 3, 1, 2) / 255
+
+    def other(x):
+        return x.permute(0, 3, 1, 2) / 256
+
+    one = make_extractor(net(), transform)
+    two = make_extractor(
+        net(1 if change == "weights" else 0), other if change == "transform" else transform
+    )
+    assert (one.identity == two.identity) == (change == "none")
+    assert one.identity != make_extractor(net()).identity != ""
