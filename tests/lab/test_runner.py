@@ -15,12 +15,12 @@ import torch
 from contract import check_folder
 from fakes.toy import Toy
 from tacit import api
+from tacit.base.files import digest
 from tacit.errors import CallError, RunError
 from tacit.lab.folder import Slot, locked
 from tacit.lab.order import Order
 from tacit.lab.record import read_record
 from tacit.lab.registry import catalogue
-from tacit.lab.store import digest
 
 RUNS = Path("runs")
 FOLDER = RUNS / "toy2020.mean"

@@ -10,7 +10,6 @@ import pytest
 import xarray as xr
 
 from fakes.toy import Toy
-from tacit.errors import RunError
 from tacit.lab import store
 from tacit.lab.parts import DiskParts
 
@@ -46,20 +45,6 @@ def test_dataset_reads_back(
     # what was read can be stored again as it is, by either engine
     store.write_dataset(path, read)
     assert [file.name for file in tmp_path.iterdir()] == ["result.nc"]
-
-
-def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
-    path = tmp_path / "claims.json"
-    store.write_json(path, [1])
-
-    def fail(temporary: Path) -> None:
-        temporary.write_text("half")
-        raise OSError(28, "No space left on device")
-
-    with pytest.raises(RunError, match=r"cannot be written .No space left on device"):
-        store.write_whole(path, fail)
-    assert path.read_text() == "[\n  1\n]\n"
-    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_plain_values() -> None:

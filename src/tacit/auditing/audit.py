@@ -34,10 +34,10 @@ from tacit.auditing.record import AuditRecord
 from tacit.auditing.rounding import double_of, rounding
 from tacit.auditing.subject import Subject, importable_here, load_model, subject_of
 from tacit.auditing.task import Task
+from tacit.base.device import choose_device
 from tacit.base.progress import Progress
 from tacit.base.statistics import proportion
 from tacit.errors import CallError
-from tacit.lab.runner import choose_device
 from tacit.measure.flags import raised_flags
 from tacit.measure.robustness import consistent, robust_curve
 

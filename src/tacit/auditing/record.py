@@ -11,9 +11,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.auditing.averaging import Averaging
+from tacit.base.files import write_json, writing
 from tacit.base.statistics import Estimate
 from tacit.errors import CallError, RunError
-from tacit.lab.store import plain, write_json
+from tacit.lab.store import plain
 from tacit.measure.flags import Flag
 from tacit.measure.robustness import RobustAt
 
@@ -89,7 +90,9 @@ class AuditRecord:
 
     def save(self, path: str | Path) -> None:
         """Write the document, whole or not at all."""
-        write_json(Path(path), self.as_json())
+        with writing(path := Path(path)):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        write_json(path, self.as_json())
 
     @staticmethod
     def load(path: str | Path) -> AuditRecord:

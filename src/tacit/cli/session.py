@@ -8,6 +8,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
+from tacit.base.device import choose_device
 from tacit.base.progress import on_stderr
 from tacit.cli.lines import complain
 from tacit.errors import CallError, RunError
@@ -15,7 +16,7 @@ from tacit.lab.exhibit import Exhibit, Scale
 from tacit.lab.folder import prepare
 from tacit.lab.order import known_scale, known_seed
 from tacit.lab.record import RunRecord
-from tacit.lab.runner import choose_device, run_exhibit
+from tacit.lab.runner import run_exhibit
 from tacit.lab.settings import parse_assignments, with_settings
 from tacit.report.publish import publish_run
 

@@ -13,13 +13,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from tacit.attack import known_norm
+from tacit.base.device import choose_device
 from tacit.estimator.head import Head
 from tacit.estimator.module import PolyReLUHead
 from tacit.estimator.onnx_graph import write_onnx
 from tacit.estimator.radius import robust_radii
 from tacit.estimator.rows import Array, as_tensor, class_numbers
 from tacit.estimator.saving import write_classifier
-from tacit.estimator.settings import chosen_device
 from tacit.nets import PolyReLUNet
 
 ROWS = 4096  # scored at once
@@ -62,7 +62,7 @@ class Answers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         X, y = validate_data(self, X, y, dtype=np.float64, order="C", reset=False)
-        device = chosen_device(self.device)
+        device = torch.device(choose_device(self.device))
         x = as_tensor(X, device, torch.float64)
         numbers = torch.from_numpy(class_numbers(self.classes_, y)).to(device)
         head = self._head().to(device, torch.float64)
@@ -94,7 +94,7 @@ class Answers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """One score a class, a chunk of rows at a time."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=(np.float64, np.float32), order="C", reset=False)
-        device, dtype = chosen_device(self.device), self.net_.w.dtype
+        device, dtype = torch.device(choose_device(self.device)), self.net_.w.dtype
         head = self._head().to(device)
         parts = [X[i : i + ROWS] for i in range(0, len(X), ROWS)]
         return torch.cat([head.scores(as_tensor(part, device, dtype)).cpu() for part in parts])

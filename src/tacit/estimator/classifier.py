@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from torch import Tensor
 
+from tacit.base.device import choose_device
 from tacit.errors import CallError
 from tacit.estimator.answers import Answers
 from tacit.estimator.fitting import (
@@ -38,7 +39,6 @@ from tacit.estimator.rows import (
     validated,
 )
 from tacit.estimator.saving import read_classifier
-from tacit.estimator.settings import chosen_device
 from tacit.train import LogitTraining
 
 
@@ -155,7 +155,7 @@ class PolyReLUClassifier(Answers):
             z, owner, named = outputs(
                 rows, len(classes), self.supervision, centre, self.n_subclasses, seed
             )
-        device = chosen_device(self.device)
+        device = torch.device(choose_device(self.device))
         if again:
             head = self._same_head(owner, named).to(device)
         else:
@@ -198,7 +198,7 @@ class PolyReLUClassifier(Answers):
         check_classes(known)
         rows = replace(rows, y=class_numbers(known, labels))
         owner = torch.arange(len(known))
-        device = chosen_device(self.device)
+        device = torch.device(choose_device(self.device))
         random = check_random_state(self.random_state)
         if first:
             self.centre_, self.subclasses_ = rows.centre(), None

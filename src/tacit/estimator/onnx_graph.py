@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from tacit.errors import CallError, RunError
+from tacit.base.files import write_bytes
+from tacit.errors import CallError
 from tacit.estimator.head import Head
 from tacit.estimator.rows import Array
 from tacit.nets.poly_relu import unit_rows
@@ -31,10 +32,7 @@ def write_onnx(head: Head, classes: Array, path: Path) -> None:
         raise CallError("export_onnx needs the package onnx: pip install 'tacit[onnx]'") from error
     model = onnx_model(onnx, head, classes)
     onnx.checker.check_model(model, full_check=True)
-    try:
-        path.write_bytes(model.SerializeToString())
-    except OSError as error:
-        raise RunError(f"{path} cannot be written: {error}") from error
+    write_bytes(path, model.SerializeToString(), "choose another path")
 
 
 def onnx_model(onnx: Any, head: Head, classes: Array) -> Any:

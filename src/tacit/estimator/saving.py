@@ -8,10 +8,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
+from tacit.base.files import read_tensors, write_tensors
 from tacit.errors import CallError, RunError
 from tacit.estimator.rows import Array
 from tacit.estimator.settings import check_parameters
@@ -42,14 +41,7 @@ def write_classifier(classifier: Any, path: Path) -> None:
         "losses": classifier.loss_curve_,
     }
     told = {name: json.dumps(value) for name, value in held.items()}
-    try:
-        save_file(
-            {name: t.contiguous() for name, t in tensors.items()},
-            path,
-            metadata=meta | told | {"kind": KIND},
-        )
-    except (OSError, SafetensorError) as error:
-        raise RunError(f"{path} cannot be written: {error}") from error
+    write_tensors(path, tensors, meta | told | {"kind": KIND}, "choose another path")
 
 
 def read_classifier(cls: type[C], path: Path) -> C:
@@ -58,12 +50,7 @@ def read_classifier(cls: type[C], path: Path) -> C:
         what = "is a folder" if path.is_dir() else "does not exist"
         raise CallError(f"{path} {what}: give the file that {cls.__name__}.save wrote")
     refuse_pickle(path)
-    try:
-        with safe_open(path, framework="pt") as file:
-            meta = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (OSError, SafetensorError) as error:
-        raise RunError(f"{path} is no readable safetensors file: {error}") from error
+    tensors, meta = read_tensors(path)
     if (kind := meta.get("kind")) != KIND:
         told = "tensors of something else" if kind is None else f"a net of kind {kind!r}"
         raise RunError(

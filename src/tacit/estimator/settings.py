@@ -7,8 +7,6 @@ from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, get_args
 
-import torch
-
 from tacit.errors import CallError
 from tacit.train.descent.updates import Optimizer
 from tacit.train.losses import LossName
@@ -79,11 +77,3 @@ def check_parameters(parameters: dict[str, Any]) -> None:
     for name, (fits, words) in RULES.items():
         if not fits(parameters[name]):
             raise CallError(f"{name}={parameters[name]!r}: it is {words}")
-
-
-def chosen_device(device: str) -> torch.device:
-    """The device that is meant: "auto" is a GPU where there is one."""
-    gpu = torch.cuda.is_available()
-    if device == "cuda" and not gpu:
-        raise CallError("device='cuda': torch sees no GPU here; take device='cpu' or 'auto'")
-    return torch.device("cpu" if device == "cpu" or not gpu else "cuda")

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tacit.base.files import digest, write_json, writing
 from tacit.errors import RunError
 from tacit.lab.order import Order
 from tacit.lab.record import MARK, RunRecord, foreign_files, read_provenance, read_record
-from tacit.lab.store import digest, write_json, writing
 
 
 def prepare(out: Path) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from tacit.lab.store import digest, read_dataset, write_dataset
+from tacit.base.files import digest
+from tacit.lab.store import read_dataset, write_dataset
 
 if TYPE_CHECKING:
     import xarray as xr

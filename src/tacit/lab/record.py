@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tacit.base.files import digest
 from tacit.errors import RunError
 from tacit.lab.claim import Claim
 from tacit.lab.exhibit import SCALES, Scale
-from tacit.lab.store import digest, read_dataset
+from tacit.lab.store import read_dataset
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -12,17 +12,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from tacit.base.device import choose_device
+from tacit.base.files import write_json, write_tensors, write_text, writing
 from tacit.base.progress import Progress
-from tacit.errors import CallError, RunError, TacitError
+from tacit.errors import RunError, TacitError
 from tacit.lab.bench import Bench
 from tacit.lab.claim import Claim
-from tacit.lab.exhibit import Exhibit, Outcome, Savable, Scale
+from tacit.lab.exhibit import Exhibit, Outcome, Scale
 from tacit.lab.folder import Slot, locked
 from tacit.lab.order import Order
 from tacit.lab.parts import DiskParts
 from tacit.lab.provenance import describe, now
 from tacit.lab.record import RunRecord
-from tacit.lab.store import plain, read_dataset, write_dataset, write_json, write_text, write_whole
+from tacit.lab.store import plain, read_dataset, write_dataset
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -90,37 +92,17 @@ def run_exhibit(
             return slot.seal(provenance)
 
 
-def choose_device(device: str) -> str:
-    """The device that is meant: "auto" is a GPU where there is one."""
-    if device not in ("auto", "cpu", "cuda"):
-        raise CallError(f"device {device!r} is none of auto, cpu, cuda")
-    if device == "cpu":
-        return device
-    import torch
-
-    if torch.cuda.is_available():
-        return "cuda"
-    if device == "cuda":
-        raise CallError("device cuda: torch sees no GPU here; use --device cpu")
-    return "cpu"
-
-
 def _draft(folder: Path, order: Order, outcome: Outcome) -> None:
     """Write what was found, before anything is made of it."""
     write_json(folder / "config.json", plain(order.config))
     write_json(folder / "claims.json", [claim.as_json() for claim in outcome.claims])
     write_dataset(folder / "result.nc", outcome.data)
+    nets = folder / "nets"
+    if outcome.nets:
+        with writing(nets):
+            nets.mkdir()
     for name, net in outcome.nets.items():
-        _save_net(folder / "nets" / f"{quote(name, safe='')}.safetensors", net)
-
-
-def _save_net(path: Path, net: Savable) -> None:
-    from safetensors.torch import save_file
-
-    tensors, metadata = net.state()
-    # clones: safetensors refuses tensors that share memory, and views that are not contiguous
-    owned = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}
-    write_whole(path, lambda temporary: save_file(owned, temporary, metadata=metadata))
+        write_tensors(nets / f"{quote(name, safe='')}.safetensors", *net.state())
 
 
 @contextmanager
@@ -133,13 +115,13 @@ def _repeatable() -> Iterator[None]:
     import torch
 
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read when CUDA starts
-    before = torch.are_deterministic_algorithms_enabled()
-    warned = torch.is_deterministic_algorithms_warn_only_enabled()
-    torch.use_deterministic_algorithms(True, warn_only=True)
+    # sets the same flags as use_deterministic_algorithms, which imports torch's compiler for seconds
+    before = torch.get_deterministic_debug_mode()
+    torch.set_deterministic_debug_mode("warn")
     try:
         yield
     finally:
-        torch.use_deterministic_algorithms(before, warn_only=warned)
+        torch.set_deterministic_debug_mode(before)
 
 
 @contextmanager

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from tacit.base.files import read_tensors
 from tacit.errors import CallError, RunError
 from tacit.nets.multiclass import MultiClassNet
 from tacit.nets.poly_relu import PolyReLUNet
@@ -22,13 +22,7 @@ def load_net(path: str | Path) -> SavedNet:
     """The net that a `nets/*.safetensors` file holds, rebuilt from its tensors and metadata."""
     path = Path(path)
     refuse_pickle(path)
-    try:
-        with safe_open(path, framework="pt") as file:
-            meta = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (OSError, SafetensorError) as error:
-        raise RunError(f"{path} is no readable safetensors file: {error}") from error
-    return rebuilt(path, tensors, meta)
+    return rebuilt(path, *read_tensors(path))
 
 
 def rebuilt(path: Path, tensors: dict[str, Tensor], meta: dict[str, str]) -> SavedNet:

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from tacit.base.files import write_whole
 from tacit.errors import RunError
 from tacit.lab.exhibit import Animated
 from tacit.lab.record import ANIMATION
-from tacit.lab.store import write_whole
 from tacit.report.style import house_style
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ def save_animation(folder: Path, sheet: Sheet) -> bytes | None:
     # no dithering and one palette: what does not move is not stored again
     write_whole(
         folder / ANIMATION,
-        lambda path: first.save(
-            path,
+        lambda stream: first.save(
+            stream,
             format="GIF",
             save_all=True,
             append_images=others,

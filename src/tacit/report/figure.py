@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacit.lab.store import write_whole
+from tacit.base.files import write_whole
 from tacit.report.style import house_style
 
 if TYPE_CHECKING:
@@ -24,11 +24,11 @@ def save_figure(folder: Path, sheet: Sheet) -> str:
         try:
             write_whole(
                 folder / "figure.svg",
-                lambda path: figure.savefig(path, format="svg", metadata={"Date": None}),
+                lambda stream: figure.savefig(stream, format="svg", metadata={"Date": None}),
             )
             write_whole(
                 folder / "figure.png",
-                lambda path: figure.savefig(path, format="png", metadata={"Software": None}),
+                lambda stream: figure.savefig(stream, format="png", metadata={"Software": None}),
             )
         finally:
             pyplot.close(figure)  # a figure made by plt.subplots is kept alive otherwise

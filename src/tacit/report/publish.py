@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from tacit.base.files import write_text
 from tacit.lab.record import RunRecord
 from tacit.lab.registry import catalogue
 from tacit.lab.runner import Sheet
-from tacit.lab.store import write_text
 from tacit.report.animation import save_animation
 from tacit.report.figure import save_figure
 from tacit.report.html import run_page, summary_page

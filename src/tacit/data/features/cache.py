@@ -9,17 +9,15 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from jaxtyping import Float
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
+from tacit.base.files import read_tensors, write_tensors, writing
 from tacit.errors import RunError
 
 SUFFIX = ".safetensors"
@@ -39,9 +37,10 @@ class FeatureCache:
         cls, folder: Path, parts: tuple[object, ...], n: int, tell: Callable[[str], None]
     ) -> FeatureCache:
         """The place whose key is the sha256 of the parts and n; the folder is made at once, or refused."""
-        with _writing(folder):
+        kept = cls(folder, hashlib.sha256(repr((*parts, n)).encode()).hexdigest(), n, tell)
+        with writing(folder, kept._remedy):
             folder.mkdir(parents=True, exist_ok=True)
-        return cls(folder, hashlib.sha256(repr((*parts, n)).encode()).hexdigest(), n, tell)
+        return kept
 
     def whole(self) -> Float[Tensor, "n d"] | None:
         """The features, if they are here and sound."""
@@ -77,20 +76,26 @@ class FeatureCache:
     def _path(self) -> Path:
         return self.folder / f"{self.key}{SUFFIX}"
 
+    @property
+    def _remedy(self) -> str:
+        return (
+            f"features cannot be kept in {self.folder}; give another folder (cache=PATH), point XDG_CACHE_HOME "
+            "at one, or do without (cache=False)"
+        )
+
     def _part(self, first: int) -> Path:
         return self.folder / f"{self.key}.parts" / f"{first}{SUFFIX}"
 
     def _read(self, path: Path) -> Tensor | None:
         """The numbers of a file, or None where it is absent or not to be trusted."""
+        if not os.path.lexists(path):
+            return None
         try:
-            with safe_open(path, framework="pt") as file:
-                meta = file.metadata() or {}
-                x = file.get_tensor("x")
-        except FileNotFoundError:
+            tensors, meta = read_tensors(path)
+        except RunError as error:
+            self.tell(f"{error}: its features are computed again")
             return None
-        except (OSError, SafetensorError) as error:
-            self.tell(f"{path} cannot be read ({error}): its features are computed again")
-            return None
+        x = tensors.get("x", torch.empty(0))
         sound = x.dim() == 2 and x.dtype == torch.float32 and meta.get("key") == self.key
         if sound and meta.get("sha256") == _digest(x):
             return x
@@ -99,16 +104,10 @@ class FeatureCache:
 
     def _write(self, path: Path, x: Tensor) -> None:
         """Write a file, whole or not at all; two processes may do so at once."""
-        with _writing(self.folder):
+        with writing(path, self._remedy):
             path.parent.mkdir(parents=True, exist_ok=True)
-            temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-            try:
-                save_file({"x": x.contiguous()}, temporary, {"key": self.key, "sha256": _digest(x)})
-                with temporary.open("rb") as stream:
-                    os.fsync(stream.fileno())
-                os.replace(temporary, path)
-            finally:
-                temporary.unlink(missing_ok=True)
+        meta = {"key": self.key, "sha256": _digest(x)}
+        write_tensors(path, {"x": x}, meta, self._remedy)
 
 
 def _digest(x: Tensor) -> str:
@@ -116,16 +115,3 @@ def _digest(x: Tensor) -> str:
     hasher = hashlib.sha256(repr(tuple(x.shape)).encode())
     hasher.update(x.contiguous().numpy().data)
     return hasher.hexdigest()
-
-
-@contextmanager
-def _writing(folder: Path) -> Iterator[None]:
-    """Whatever the system refuses is told in one line."""
-    try:
-        yield
-    except (OSError, SafetensorError) as error:  # safetensors has its own for a full disk
-        why = getattr(error, "strerror", None) or error
-        raise RunError(
-            f"features cannot be kept in {folder} ({why}): give another folder (cache=PATH), point "
-            "XDG_CACHE_HOME at one, or do without (cache=False)"
-        ) from error

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from tacit.base.device import choose_device
 from tacit.data.features.cache import FeatureCache
 from tacit.data.features.extractor import WHITE, Extractor, Source
 from tacit.data.images import Features
@@ -62,8 +63,8 @@ def known_device(device: str) -> torch.device:
         known = torch.device(device)
     except RuntimeError as error:
         raise CallError(f"device={device!r} is none that torch knows: take cpu or cuda") from error
-    if known.type == "cuda" and not torch.cuda.is_available():
-        raise CallError(f"device={device!r}: torch sees no GPU here; take device='cpu'")
+    if known.type == "cuda":
+        choose_device("cuda")
     return known
 
 
