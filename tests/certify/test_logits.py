@@ -46,7 +46,7 @@ def ends(seed, p, order, bias, centre, released):
     """Certified and attacked radii of five points."""
     net = random_net(seed, p, bias=bias, centre=centre, released=released)
     x, y = labelled(net, seed, n=5)
-    return logits_radius(net, x, y, norm=order), minimal(net, x, y, norm=order).radius
+    return logits_radius(net, x, y, norm=order).lower, minimal(net, x, y, norm=order).radius
 
 
 def check_against_attack(*case):
@@ -102,7 +102,7 @@ def test_one_neuron_a_class_has_a_closed_form(p, order):
     for released in (True, False):
         net = PolyReLUNet(w, torch.eye(2).double(), None, p, None, released)
         y = torch.zeros(3, dtype=torch.int64)
-        found = logits_radius(net, x, y, norm=order)
+        found = logits_radius(net, x, y, norm=order).lower
         assert (found <= exact).all()
         # the first point is half of its own length away: there p = 4 bends much
         assert (found[1:] >= 0.97 * exact[1:]).all()
@@ -121,7 +121,7 @@ def test_one_neuron_against_a_bias_has_a_closed_form(own, p, order):
     at = height * torch.tensor([1.3, 2.0] if own == 0 else [0.7, 0.4], dtype=torch.float64)
     x = at.unsqueeze(1) * w / 3
     exact = (at - height).abs() / known_norm(order).dual(w / 3)
-    found = logits_radius(net, x, torch.full((2,), own), norm=order)
+    found = logits_radius(net, x, torch.full((2,), own), norm=order).lower
     assert (found <= exact).all()
     # a convex margin is solved; of a concave one only the end of the interval counts
     assert (found >= 0.99 * exact).all()
@@ -138,7 +138,7 @@ def test_on_a_line_it_is_close_to_brute_force(p, released):
         wrong = net(there.reshape(-1, 1)).argmax(1).reshape(there.shape) != y.unsqueeze(1)
         first = torch.where(wrong.any(1), steps[wrong.to(torch.int8).argmax(1)], torch.inf)
         exact = torch.minimum(exact, first)
-    found = logits_radius(net, x, y)
+    found = logits_radius(net, x, y).lower
     near = exact.isfinite()
     assert (found <= exact + 1e-9).all()
     assert near.sum() >= 10
@@ -151,7 +151,7 @@ def test_two_classes_agree_with_branch_and_bound(p, order):
     x, y = labelled(net, 20, n=4)
     scalar = TwoLayerNet(net.w, net.v[0] - net.v[1], p=p)
     exact = poly_radius(scalar, x, torch.where(y == 0, 1.0, -1.0).double(), norm=order, budget=20)
-    found = logits_radius(net, x, y, norm=order)
+    found = logits_radius(net, x, y, norm=order).lower
     assert (found <= exact.upper * (1 + 1e-9)).all()
     assert (found / exact.upper).median() > 0.8
 
@@ -161,7 +161,7 @@ def test_two_classes_agree_with_the_exact_radius_of_a_relu_net():
     x, y = labelled(net, 30, n=10)
     scalar = TwoLayerNet(net.w, net.v[0] - net.v[1], p=1.0)
     exact = relu_radius(scalar, x, torch.where(y == 0, 1.0, -1.0).double())
-    found = logits_radius(net, x, y)
+    found = logits_radius(net, x, y).lower
     assert (found <= exact.upper * (1 + 1e-9)).all()
     assert (found / exact.upper).median() > 0.9
 
@@ -176,7 +176,7 @@ def test_parabolas_prove_more_than_lines():
     for order in (2, math.inf):
         lines = crown_radius(layers.eval(), x, y, norm=order)
         upper = minimal(net, x, y, norm=order).radius
-        found = logits_radius(net, x, y, norm=order)
+        found = logits_radius(net, x, y, norm=order).lower
         assert (found >= lines * 0.99).all()
         assert (found / lines).median() > 1.2
         assert (found / upper).median() > 0.8
@@ -187,7 +187,7 @@ def test_the_released_layer_without_biases_scales_with_the_input(order):
     net = random_net(50, 3.0, bias=False)
     x, y = labelled(net, 50)
     farther = net.centre + 7.3 * (x - net.centre)
-    once, more = (logits_radius(net, at, y, norm=order) for at in (x, farther))
+    once, more = (logits_radius(net, at, y, norm=order).lower for at in (x, farther))
     torch.testing.assert_close(more, 7.3 * once, rtol=0.01, atol=0.0)
 
 
@@ -197,7 +197,7 @@ def test_order_of_neurons_and_their_scale_do_not_matter(order):
     x, y = labelled(net, 60)
     order_ = torch.randperm(12, generator=torch.Generator().manual_seed(0))
     twin = PolyReLUNet(5 * net.w[order_], net.v[:, order_] / 5, net.b, 2.5, net.centre, True)
-    once, again = (logits_radius(some, x, y, norm=order) for some in (net, twin))
+    once, again = (logits_radius(some, x, y, norm=order).lower for some in (net, twin))
     torch.testing.assert_close(again, once, rtol=0.01, atol=0.0)
 
 
@@ -206,7 +206,7 @@ def test_certified_is_monotone_and_agrees_with_the_radius(order, released):
     net = random_net(70, 3.0, released=released)
     x, y = labelled(net, 70, n=4)
     y[0] = (y[0] + 1) % 4  # broken clean
-    radius = logits_radius(net, x, y, norm=order)
+    radius = logits_radius(net, x, y, norm=order).lower
     radii = torch.cat([radius.new_zeros(1), radius[1:].sort().values * 0.9, radius.new_tensor([9])])
     safe = logits_certified(net, x, y, radii.flip(0), norm=order).flip(0)
     assert radius[0] == 0
@@ -229,11 +229,11 @@ def test_subclasses_are_scored_by_their_log_sum_exp(p, order):
 
     side = scores(x).argmax(1)
     y = torch.tensor([2, 7])[side]
-    found = logits_radius(net, x, y, norm=order, labels=labels)
+    found = logits_radius(net, x, y, norm=order, labels=labels).lower
     upper = minimal(scores, x, side, norm=order).radius
     assert (found <= upper * (1 + 1e-9)).all()
     assert (found > 0).any()
-    broken = logits_radius(net, x, torch.tensor([7, 2])[side], norm=order, labels=labels)
+    broken = logits_radius(net, x, torch.tensor([7, 2])[side], norm=order, labels=labels).lower
     assert (broken == 0).all()
 
 
@@ -242,7 +242,7 @@ def test_labels_of_one_logit_each_change_nothing_but_names():
     x, y = labelled(net, 90)
     names = torch.tensor([30, 10, 20, 0])
     torch.testing.assert_close(
-        logits_radius(net, x, names[y], labels=names), logits_radius(net, x, y)
+        logits_radius(net, x, names[y], labels=names).lower, logits_radius(net, x, y).lower
     )
 
 
@@ -258,7 +258,10 @@ def test_more_inputs_than_neurons_are_turned_into_their_span():
         nn.functional.pad(net.centre, (0, 3)),
         True,
     )
-    once, again = logits_radius(net, x, y), logits_radius(wide, nn.functional.pad(x, (0, 3)), y)
+    once, again = (
+        logits_radius(net, x, y).lower,
+        logits_radius(wide, nn.functional.pad(x, (0, 3)), y).lower,
+    )
     torch.testing.assert_close(again, once, rtol=0.01, atol=0.0)
 
 
@@ -266,9 +269,11 @@ def test_more_inputs_than_neurons_are_turned_into_their_span():
 def test_size_of_the_input_and_large_powers_do_not_overflow(scale):
     net = random_net(110, 30.0, bias=False, centre=False)
     x, y = labelled(net, 110, n=2)
-    once = logits_radius(net, x, y)
+    once = logits_radius(net, x, y).lower
     assert (once > 0).all()
-    torch.testing.assert_close(logits_radius(net, x * scale, y), once * scale, rtol=0.01, atol=0.0)
+    torch.testing.assert_close(
+        logits_radius(net, x * scale, y).lower, once * scale, rtol=0.01, atol=0.0
+    )
 
 
 def test_odd_cases():
@@ -283,13 +288,15 @@ def test_odd_cases():
         True,
     )
     torch.testing.assert_close(
-        logits_radius(dead, x, y), logits_radius(net, x, y), rtol=0.01, atol=0.0
+        logits_radius(dead, x, y).lower, logits_radius(net, x, y).lower, rtol=0.01, atol=0.0
     )
-    assert (logits_radius(net, net.centre.expand(2, -1), y[:2]) == 0).all()  # nothing is proved
-    assert logits_radius(net, x[:0], y[:0]).shape == (0,)
+    # nothing is proved
+    assert (logits_radius(net, net.centre.expand(2, -1), y[:2]).lower == 0).all()
+    assert logits_radius(net, x[:0], y[:0]).lower.shape == (0,)
     one = torch.zeros(4, dtype=torch.int64)
-    assert logits_radius(net, x, torch.zeros_like(y), labels=one).isinf().all()
-    assert logits_radius(net, x.float(), y).dtype == torch.float64
+    assert logits_radius(net, x, torch.zeros_like(y), labels=one).lower.isinf().all()
+    assert logits_radius(net, x.float(), y).lower.dtype == torch.float64
+    assert logits_radius(net, x, y).upper.isinf().all()  # nothing is attacked
 
 
 def test_refusals():
@@ -321,13 +328,13 @@ def test_points_scaled_to_length_one_first_are_another_power_of_their_length(ord
     """As written: without biases all three layers break at the same points; with them no attack is shorter."""
     plain = random_net(50, 2.0, bias=False, released=False)
     x, y = labelled(plain, 50)
-    wanted = logits_radius(plain, x, y, norm=order)
+    wanted = logits_radius(plain, x, y, norm=order).lower
     assert (wanted > 0).all()
     torch.testing.assert_close(
-        logits_radius(replace(plain, unit=True), x, y, norm=order), wanted, rtol=0.01, atol=0
+        logits_radius(replace(plain, unit=True), x, y, norm=order).lower, wanted, rtol=0.01, atol=0
     )
     net = replace(plain, b=3 * normal(4, seed=51), unit=True)
     x, y = labelled(net, 52)
-    lower, upper = logits_radius(net, x, y, norm=order), minimal(net, x, y, norm=order).radius
+    lower, upper = logits_radius(net, x, y, norm=order).lower, minimal(net, x, y, norm=order).radius
     assert (lower <= upper * (1 + 1e-9)).all()
     assert (lower / upper).median() > 0.6

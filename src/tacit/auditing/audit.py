@@ -260,15 +260,15 @@ def _one_batch(
     right = margins > 0
     x, y = x[right], y[right]
     some = len(x) > 0
-    proved, reachable = certificate.ends(x, y) if some else nothing_proved(x, y)
+    known = certificate.radii(x, y) if some else nothing_proved(x, y)
     with _perturbed():
         broken = attack.breaks(x, y) if some else unbroken(0)
     loose, fixed = rounding(task.norm, exact, x, y, margins[right])
     return Seen(
         right.cpu(),
         changed.cpu(),
-        proved.cpu(),
-        reachable.cpu(),
+        known.lower.cpu(),
+        known.upper.cpu(),
         broken.upper,
         loose,
         fixed,

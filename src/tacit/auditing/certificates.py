@@ -23,6 +23,7 @@ from tacit.auditing.subject import OURS, moved
 from tacit.auditing.task import Task
 from tacit.certify.crown.chain import crown_obstacle, flattened
 from tacit.certify.crown.radius import crown_radius
+from tacit.certify.interval import Radii, at_least
 from tacit.certify.logits.radius import logits_radius
 from tacit.certify.radius import radius
 from tacit.errors import CallError
@@ -31,15 +32,13 @@ from tacit.nets import PolyReLUNet, TwoLayerNet
 FEW = 24  # hidden neurons of a torch net for which the exact radius is practical
 WORK = 32_000  # points times features of a PolyReLUNet that get a certificate: a minute or two on a core
 
-Ends = tuple[Float[Tensor, " n"], Float[Tensor, " n"]]
-
 
 @dataclass(frozen=True)
 class Certificate:
-    """`ends(x, y)` bounds each point's radius from below (0: no certificate), and from above where it can."""
+    """`radii(x, y)` bounds each point's radius from below (0: no certificate), and from above where it can."""
 
     name: str
-    ends: Callable[[Tensor, Tensor], Ends]
+    radii: Callable[[Tensor, Tensor], Radii]
 
 
 def certificate_of(task: Task, x: Float[Tensor, "n ..."], y: Shaped[Tensor, " n"]) -> Certificate:
@@ -59,7 +58,7 @@ def certificate_of(task: Task, x: Float[Tensor, "n ..."], y: Shaped[Tensor, " n"
     reason = obstacle
     for candidate in candidates:
         try:
-            candidate.ends(x, y)
+            candidate.radii(x, y)
         except CallError as error:
             reason = str(error)
         else:
@@ -77,7 +76,7 @@ def of_poly_relu(net: PolyReLUNet, task: Task, x: Tensor, y: Tensor) -> Certific
 
     def proved(x: Tensor, y: Tensor) -> Float[Tensor, " n"]:
         """On the net's device."""
-        return logits_radius(net, x.flatten(1), y.long(), norm=task.norm).cpu()
+        return logits_radius(net, x.flatten(1), y.long(), norm=task.norm).lower.cpu()
 
     try:
         proved(x, y)
@@ -86,39 +85,37 @@ def of_poly_relu(net: PolyReLUNet, task: Task, x: Tensor, y: Tensor) -> Certific
     most = max(1, WORK // net.w.shape[-1])
     left = most
 
-    def ends(x: Tensor, y: Tensor) -> Ends:
+    def radii(x: Tensor, y: Tensor) -> Radii:
         """Nothing is proved of the points beyond the first `most` of all batches."""
         nonlocal left
-        lower, upper = nothing_proved(x, y)
+        found = nothing_proved(x, y)
         here = min(left, len(x))
         left -= here
         if here:
-            lower[:here] = proved(x[:here], y[:here])
-        return lower, upper
+            found.lower[:here] = proved(x[:here], y[:here])
+        return found
 
     name = "lower bounds of a PolyReLUNet (tacit.certify.logits_radius)"
-    return Certificate(f"{name}, for the first {most} points that are right", ends)
+    return Certificate(f"{name}, for the first {most} points that are right", radii)
 
 
-def by_structure(net: Any, task: Task, x: Tensor, y: Tensor) -> Ends:
+def by_structure(net: Any, task: Task, x: Tensor, y: Tensor) -> Radii:
     """Both ends from the structure of the net, on the host."""
     signs = y if task.subject.outputs == 1 else 2 * y - 1
     found = radius(net, x.flatten(1).cpu(), signs.to(x.dtype).cpu(), norm=task.norm.order)
     # what breaks the point may lie outside a box
-    upper = found.upper if task.box is None else torch.full_like(found.upper, torch.inf)
-    return found.lower, upper
+    return found if task.box is None else at_least(found.lower)
 
 
-def by_relaxation(task: Task, x: Tensor, y: Tensor) -> Ends:
+def by_relaxation(task: Task, x: Tensor, y: Tensor) -> Radii:
     """The lower end by CROWN."""
-    lower = crown_radius(task.subject.model, x, y, norm=task.norm.order, box=task.box).cpu()
-    return lower, torch.full_like(lower, torch.inf)
+    model, norm = task.subject.model, task.norm.order
+    return at_least(crown_radius(model, x, y, norm=norm, box=task.box).cpu())
 
 
-def nothing_proved(x: Tensor, y: Tensor) -> Ends:  # noqa: ARG001
+def nothing_proved(x: Tensor, y: Tensor) -> Radii:  # noqa: ARG001
     """No certificate: 0 from below, nothing from above."""
-    lower = torch.zeros(len(x), dtype=torch.float64)
-    return lower, torch.full_like(lower, torch.inf)
+    return at_least(torch.zeros(len(x), dtype=torch.float64))
 
 
 def as_two_layer(model: Any) -> TwoLayerNet | None:

@@ -6,8 +6,10 @@ from tacit.certify.interval import Radii
 from tacit.certify.logits.radius import logits_certified, logits_radius
 from tacit.certify.nearest.radius import nearest_bounds, nearest_radius
 from tacit.certify.radius import radius
-from tacit.certify.relu.radius import Breaking, relu_radius
+from tacit.certify.relu.radius import relu_radius
 from tacit.certify.smoothing import Smoothed, smoothing_radius
+
+Breaking = Radii  # its first name for ReLU nets
 
 __all__ = [
     "Breaking",

@@ -41,7 +41,7 @@ def plane_distance(
     upper = excess.clamp_min(0) / size if size > 0 else never
     surely = (excess - lost_excess).clamp_min(0)
     lower = surely / (size + lost_normal) if size + lost_normal > 0 else never
-    return Radii(*(torch.where(excess <= 0, 0.0, end) for end in (lower, upper)))
+    return Radii(lower, upper).unless(excess <= 0)
 
 
 def linear_radius(

@@ -13,7 +13,7 @@ from torch import Tensor
 from tacit.attack.norms import L2, Norm, known_norm
 from tacit.attack.shortest.minimal import members_of
 from tacit.certify.halfspaces import linear_radius, two_neuron_radius
-from tacit.certify.interval import Radii, exactly
+from tacit.certify.interval import Radii, exactly, intersect, stack
 from tacit.certify.nearest.radius import nearest_bounds, nearest_radius
 from tacit.certify.poly.radius import poly_radius
 from tacit.certify.poly.separable import separable_radius
@@ -80,12 +80,11 @@ def two_layer_radius(
 ) -> Radii:
     """By structure: two neurons of opposite sign, orthogonal neurons, anything else."""
     if net.w.dim() > 2:
-        members = [
-            two_layer_radius(member, x, y, norm, ties_break=ties_break, up_to=up_to)
-            for member in members_of(net)
-        ]
-        return Radii(
-            *(torch.stack([getattr(m, end) for m in members]) for end in ("lower", "upper"))
+        return stack(
+            [
+                two_layer_radius(member, x, y, norm, ties_break=ties_break, up_to=up_to)
+                for member in members_of(net)
+            ]
         )
     net = without_silent(net)
     if not len(net.v):
@@ -104,18 +103,13 @@ def two_layer_radius(
         if bool(enough.exact.all()) or len(x) > MOST_SEARCHED:
             return known
     found = searched(net, x, y, norm, ties_break=ties_break)
-    if known is None:
-        return found
-    return Radii(torch.maximum(found.lower, known.lower), torch.minimum(found.upper, known.upper))
+    return found if known is None else intersect(found, known)
 
 
 def many_class_radius(net: MultiClassNet, x: Float[Tensor, "n D"], y: Float[Tensor, " n"]) -> Radii:
     """By structure: the net of li2025, Prop. 4.8, or any other; an ensemble member by member."""
     if net.w.dim() > 3:
-        members = [many_class_radius(replace(net, w=w), x, y) for w in net.w]
-        return Radii(
-            *(torch.stack([getattr(m, end) for m in members]) for end in ("lower", "upper"))
-        )
+        return stack([many_class_radius(replace(net, w=w), x, y) for w in net.w])
     find = multiclass_radius if prop48_centres(net) is None else prop48_radius
     return find(net, x, y)
 
@@ -131,8 +125,7 @@ def searched(
     """By branch and bound, whatever the directions."""
     if net.p == 1:
         return merged_radius(net, x, y, norm, ties_break=ties_break)
-    found = poly_radius(net, x, y, norm=norm)
-    return Radii(found.lower, found.upper)
+    return poly_radius(net, x, y, norm=norm)
 
 
 def without_silent(net: TwoLayerNet) -> TwoLayerNet:

@@ -66,8 +66,8 @@ class Answers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         x = as_tensor(X, device, torch.float64)
         numbers = torch.from_numpy(class_numbers(self.classes_, y)).to(device)
         head = self._head().to(device, torch.float64)
-        lower, upper = robust_radii(head, x, numbers, known_norm(norm))
-        return lower.cpu().numpy(), upper.cpu().numpy()
+        found = robust_radii(head, x, numbers, known_norm(norm))
+        return found.lower.cpu().numpy(), found.upper.cpu().numpy()
 
     def to_module(self) -> PolyReLUHead:
         """A torch module (a copy, in eval mode) from rows of X to the scores, to put behind a backbone."""

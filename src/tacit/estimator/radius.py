@@ -6,15 +6,15 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from tacit.attack import Norm, minimal
+from tacit.certify.interval import Radii
 from tacit.certify.logits.radius import logits_radius
 from tacit.estimator.head import Head
 
 
-def robust_radii(
-    head: Head, x: Float[Tensor, "n D"], y: Int64[Tensor, " n"], norm: Norm
-) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
+def robust_radii(head: Head, x: Float[Tensor, "n D"], y: Int64[Tensor, " n"], norm: Norm) -> Radii:
     """A certified lower and an attacked upper bound of each radius, head and x in float64."""
     labels = None if head.whole else head.owner
-    lower = logits_radius(head.net, x, y, norm=norm.order, labels=labels)
+    lower = logits_radius(head.net, x, y, norm=norm.order, labels=labels).lower
     subject = head.net if head.whole else head.scores
-    return lower, minimal(subject, x, y, norm=norm).radius
+    found = minimal(subject, x, y, norm=norm)
+    return Radii(lower, found.radius, found.delta)

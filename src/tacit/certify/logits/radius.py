@@ -26,6 +26,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tacit.attack.norms import L1, L2, Norm, known_norm
+from tacit.certify.interval import Radii, at_least
 from tacit.certify.logits.ball import Moments, ball_bound, no_moments
 from tacit.certify.logits.pairs import EDGE, Pairs, linear_bound, pairs_of, turned
 from tacit.certify.logits.vertex import vertex_bound
@@ -53,11 +54,12 @@ def logits_radius(
     *,
     norm: float | str | Norm = 2,
     labels: Int[Tensor, " C"] | None = None,
-) -> Float[Tensor, " n"]:
-    """No perturbation shorter than this makes a point (x, y) be classified otherwise (ties break); float64.
+) -> Radii:
+    """No perturbation shorter than `lower` makes a point (x, y) be classified otherwise (ties break); float64.
 
-    0 where it is broken clean or nothing could be proved, inf where there is no other class. With `labels`, logit
-    k belongs to class labels[k], y are classes, and a class is scored by log sum exp of its logits.
+    `lower` is 0 where the point is broken clean or nothing could be proved, inf where there is no other class;
+    `upper` is inf, for nothing is attacked. With `labels`, logit k belongs to class labels[k], y are classes, and
+    a class is scored by log sum exp of its logits.
     """
     norm = known_norm(norm)
     net, x = prepared(net, x, y, labels)
@@ -67,7 +69,7 @@ def logits_radius(
         rows = ((rivals[:, rank] >= 0) & (radius > 0)).nonzero().squeeze(1)
         for here, pairs in chunks(net, x, own, rivals[:, rank], tau, norm, rows):
             radius[here] = search(pairs, norm, radius[here] / pairs.unit) * pairs.unit
-    return radius * (1 - SLACK)
+    return at_least(radius * (1 - SLACK))
 
 
 def logits_certified(

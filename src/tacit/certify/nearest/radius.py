@@ -75,8 +75,7 @@ def nearest_bounds(
         for mine in (y * sign > 0).nonzero().squeeze(1).split(CHUNK):
             depth, entered = cells.depths(x[mine])
             lower[mine], upper[mine] = depth.amin(1), entered.amin(1)
-    broken = y * rule(x) <= 0
-    return Radii(torch.where(broken, 0.0, lower), torch.where(broken, 0.0, upper))
+    return Radii(lower, upper).unless(y * rule(x) <= 0)
 
 
 def nearest_radius(

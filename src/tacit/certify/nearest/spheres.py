@@ -18,7 +18,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from tacit.certify.interval import Radii
+from tacit.certify.interval import Radii, between
 from tacit.certify.nearest.radius import least_distance, nearest_bounds
 from tacit.nets import NearestNeighbour
 from tacit.nets.rules import squared_distances
@@ -45,7 +45,7 @@ def cluster_nearest(
             moved = (x[i] + high).unsqueeze(0)
             if float(y[i] * rule(moved)) <= 0:
                 upper[i] = min(float(upper[i]), float(high.norm()))
-    return Radii(torch.minimum(lower, upper), upper)
+    return between(lower, upper)
 
 
 def point_interval(

@@ -30,7 +30,6 @@ too.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
@@ -39,6 +38,7 @@ from torch import Tensor
 from tacit.attack.norms import Norm, known_norm
 from tacit.attack.shortest.minimal import minimal
 from tacit.attack.shortest.reduce import Reduced, reduce_net
+from tacit.certify.interval import Radii, between
 from tacit.certify.poly.merge import shifted
 from tacit.certify.poly.norm import norm_lower
 from tacit.certify.poly.tangent import tangent_lower
@@ -49,15 +49,6 @@ from tacit.nets import TwoLayerNet
 BUDGET = 2000  # nodes a point
 
 
-@dataclass(frozen=True)
-class Certified:
-    """No perturbation shorter than `lower` breaks the point; `delta`, of length `upper`, does."""
-
-    lower: Float[Tensor, " n"]
-    upper: Float[Tensor, " n"]
-    delta: Float[Tensor, "n D"]
-
-
 def poly_radius(
     net: TwoLayerNet,
     x: Float[Tensor, "n D"],
@@ -65,7 +56,7 @@ def poly_radius(
     *,
     norm: float | str | Norm = 2,
     budget: int = BUDGET,
-) -> Certified:
+) -> Radii:
     """The radius of each point (x, y), y in {-1, +1}, in `norm`, as a proved interval; float64, p > 1, no biases.
 
     `budget` is the number of nodes that branch and bound may spend on a point: where it ends the
@@ -84,7 +75,7 @@ def poly_radius(
             lower[mine] = one_class(
                 net, reduced, x[mine], sign, upper[mine], delta[mine], norm, budget
             )
-    return Certified(torch.minimum(lower, upper), upper, delta)
+    return between(lower, upper, delta)
 
 
 def one_class(

@@ -111,7 +111,7 @@ def stretched(
         for neuron in net.w[net.v * sign < 0]:
             ray = neuron.expand(len(mine), -1) - x[mine]
             upper[mine] = torch.minimum(upper[mine], crossing(x[mine], y[mine], ray))
-    return Radii(torch.where(broken, 0.0, lower), torch.where(broken, 0.0, upper))
+    return Radii(lower, upper).unless(broken)
 
 
 def together(best: Shortest, own: Tensor, opp: Tensor) -> Float[Tensor, "n h"]:

@@ -19,7 +19,7 @@ from tacit.attack.shortest.minimal import minimal, moved_on
 from tacit.attack.shortest.reduce import Reduced, reduce_net
 from tacit.attack.target import TwoLayerTarget
 from tacit.certify.crown.radius import crown_radius
-from tacit.certify.interval import Radii
+from tacit.certify.interval import Radii, between
 from tacit.certify.poly.merge import merge_shift, pruned_mass
 from tacit.certify.relu.radius import relu_radius
 from tacit.nets import TwoLayerNet
@@ -42,9 +42,9 @@ def merged_radius(
     reduced = reduce_net(net)
     few = norm is L2 and len(net.v) <= FEW_NEURONS
     if few or len(net.v) == len(reduced.net.v) <= MOST_NEURONS or not ties_break:
-        found = relu_radius(net, x, y, norm=norm.order, ties_break=ties_break)
-        return Radii(found.lower, found.upper)
-    upper = minimal(net, x, y, norm=norm).radius
+        return relu_radius(net, x, y, norm=norm.order, ties_break=ties_break)
+    attacked = minimal(net, x, y, norm=norm)
+    upper, delta = attacked.radius, attacked.delta
     if len(reduced.net.v) > MOST_NEURONS:
         lower = crown_radius(net, x, y, norm=norm.order)
     else:
@@ -56,16 +56,15 @@ def merged_radius(
                 worse = worst_net(net, reduced, x[mine], sign, upper[mine] * stretch)
                 found = relu_radius(worse, x[mine], y[mine], norm=norm.order)
                 lower[mine] = found.lower
-                move = moved_on(TwoLayerTarget(net), x[mine], y[mine], norm, None, found.delta)
+                move = moved_on(TwoLayerTarget(net), x[mine], y[mine], norm, None, found.breaking)
                 length = norm.size(move)
-                length = torch.where(
-                    length > 0, length, torch.inf
-                )  # 0: it breaks the merged net alone
-                upper[mine] = torch.minimum(upper[mine], length)
+                nearer = (length > 0) & (length < upper[mine])  # 0: it breaks the merged net alone
+                upper[mine] = torch.where(nearer, length, upper[mine])
+                delta[mine] = torch.where(nearer.unsqueeze(1), move, delta[mine])
         lost = torch.isinf(upper)
         if lost.any():  # no radius bounds the search: merging cannot be accounted for
             lower[lost] = crown_radius(net, x[lost], y[lost], norm=norm.order)
-    return Radii(torch.minimum(lower, upper), upper)
+    return between(lower, upper, delta)
 
 
 def worst_net(

@@ -30,6 +30,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from tacit.certify.interval import Radii, between
 from tacit.certify.relu.ascent import Ascent
 from tacit.certify.relu.node import DUAL, Values, sides_of
 from tacit.certify.relu.program import Program
@@ -43,18 +44,6 @@ NEAR = 10.0  # the first search without a known move: times the largest distance
 FAR = 1e10  # and the last
 
 
-@dataclass(frozen=True)
-class Breaking:
-    """No move shorter than `lower` breaks a point; `delta`, of length `upper`, does (inf: none is known).
-
-    Where `upper` is 0 or inf, delta is 0.
-    """
-
-    lower: Float[Tensor, " n"]
-    upper: Float[Tensor, " n"]
-    delta: Float[Tensor, "n D"]
-
-
 def relu_radius(
     net: TwoLayerNet,
     x: Float[Tensor, "n D"],
@@ -63,7 +52,7 @@ def relu_radius(
     norm: float = 2.0,
     ties_break: bool = True,
     budget: int = BUDGET,
-) -> Breaking:
+) -> Radii:
     """The distance of each point (x, y), y in {-1, +1}, from what breaks it, in l1, l2 or linf.
 
     `budget`: the most nodes a point may take; a search that needs more ends with an interval.
@@ -79,14 +68,14 @@ def relu_radius(
             one = flat_radius(seen, x[mine], budget)
             if norm != 2:
                 one = polyhedral_radius(seen, x[mine], one, norm, budget)
-            lower[mine], upper[mine], delta[mine] = one.lower, one.upper, one.delta
+            lower[mine], upper[mine], delta[mine] = one.lower, one.upper, one.breaking
     if ties_break and not bool((b != 0).any()):
         # without biases f(0) = 0: -x breaks
         size = torch.linalg.vector_norm(x, ord=norm, dim=1)
         nearer = size < upper
         upper, delta = torch.where(nearer, size, upper), torch.where(nearer.unsqueeze(1), -x, delta)
         lower = torch.minimum(lower, upper)
-    return Breaking(lower, upper, delta)
+    return Radii(lower, upper, delta)
 
 
 def unit_rows(w: Float[Tensor, "h D"]) -> Float[Tensor, "h D"]:
@@ -172,11 +161,11 @@ class ClassView:
         )
 
 
-def flat_radius(seen: ClassView, x: Float[Tensor, "n D"], budget: int) -> Breaking:
+def flat_radius(seen: ClassView, x: Float[Tensor, "n D"], budget: int) -> Radii:
     """In l2, within span(W)."""
     never = torch.full_like(x[:, 0], torch.inf)
     if not seen.kinked.any():  # f is a constant
-        return Breaking(never, never, torch.zeros_like(x))
+        return Radii(never, never, torch.zeros_like(x))
     # unit rows: a small neuron beside a large one must not be lost
     axes, scale = span_axes(unit_rows(seen.w[seen.kinked])), seen.scale(x)
     still = torch.zeros(len(x), axes.shape[1], dtype=x.dtype)
@@ -190,21 +179,21 @@ def flat_radius(seen: ClassView, x: Float[Tensor, "n D"], budget: int) -> Breaki
         nothing = torch.isinf(late.upper) & (farther >= reach / 2)
         lower[lost] = torch.maximum(lower[lost], torch.where(nothing, torch.inf, farther))
         upper[lost], delta[lost] = late.upper, late.delta @ axes.T
-    return Breaking(torch.minimum(lower, upper), upper, delta)
+    return between(lower, upper, delta)
 
 
 def polyhedral_radius(
-    seen: ClassView, x: Float[Tensor, "n D"], flat: Breaking, norm: float, budget: int
-) -> Breaking:
+    seen: ClassView, x: Float[Tensor, "n D"], flat: Radii, norm: float, budget: int
+) -> Radii:
     """In l1 or linf: l2's move is the first, and what nothing breaks in l2 nothing breaks."""
     # ||.||_2 <= ||.||_1, and ||.||_2 <= sqrt(D) ||.||_inf
     lower = flat.lower / (1 if norm == 1 else math.sqrt(x.shape[1]))
-    length = torch.linalg.vector_norm(flat.delta, ord=norm, dim=1)
-    upper, delta = torch.where(torch.isinf(flat.upper), torch.inf, length), flat.delta.clone()
+    length = torch.linalg.vector_norm(flat.breaking, ord=norm, dim=1)
+    upper, delta = torch.where(torch.isinf(flat.upper), torch.inf, length), flat.breaking.clone()
     here = torch.isfinite(upper).nonzero().squeeze(1)
     if len(here):
         start = Best(upper[here], delta[here], upper[here])
         found, best = search(seen.task(x[here], norm), start, budget)
         lower[here] = torch.maximum(lower[here], found)
         upper[here], delta[here] = best.upper, best.delta
-    return Breaking(torch.minimum(lower, upper), upper, delta)
+    return between(lower, upper, delta)

@@ -110,10 +110,12 @@ def interval(
     upper: Float[Tensor, " n"],
 ) -> Radii:
     """0 where broken; where rounding put the bound a hair above the attack (near the boundary), the attack."""
-    broken = y * classifier(x) <= 0
-    lower, upper = (torch.where(broken, 0.0, end) for end in (lower, upper))
-    hair = ROUNDING * (x.norm(dim=1) + upper)
-    return Radii(torch.where(lower - upper <= hair, torch.minimum(lower, upper), lower), upper)
+    found = Radii(lower, upper).unless(y * classifier(x) <= 0)
+    hair = ROUNDING * (x.norm(dim=1) + found.upper)
+    meet = found.lower - found.upper <= hair
+    return Radii(
+        torch.where(meet, torch.minimum(found.lower, found.upper), found.lower), found.upper
+    )
 
 
 def attack(

@@ -38,7 +38,7 @@ from torch import Tensor
 from tacit.attack.norms import L2
 from tacit.attack.shortest.minimal import moved_on
 from tacit.attack.shortest.walk import first_broken, ranked, shortest, shortest_by_walk, walk
-from tacit.certify.interval import Radii
+from tacit.certify.interval import Radii, between
 from tacit.certify.softmax.leader import SLACK, Sums, least_cost
 from tacit.data import span_axes
 from tacit.errors import CallError
@@ -80,7 +80,7 @@ def multiclass_radius(net: MultiClassNet, x: Float[Tensor, "n D"], y: Float[Tens
         move = shortest_by_walk(MultiClassTarget(small), at, label, L2, None, generator, [])
         upper[wide] = torch.minimum(upper[wide], seen_to_break(net, x[wide], label, move @ axes.T))
     lower = lower.nan_to_num(0.0, torch.inf)  # weights past 1e150 overflow: nothing is certified
-    return Radii(torch.minimum(lower, upper), upper)
+    return between(lower, upper)
 
 
 def by_sums(

@@ -32,6 +32,7 @@ from sklearn.metrics import adjusted_rand_score
 from torch import Tensor
 
 from tacit.certify import Radii, radius
+from tacit.certify.interval import stack
 from tacit.data import ClusterMixture, Samples
 from tacit.lab.bench import Bench
 from tacit.lab.claim import Claim, Expected, judge
@@ -121,16 +122,18 @@ def by_noise(config: Discovered, bench: Bench, sigma: float, seed: int) -> xr.Da
     two = replace(
         two, w=two.w.double(), v=two.v.double(), b=None if two.b is None else two.b.double()
     )
-    radii = [
-        trained_radii(config, given, train, test, stream),
-        trained_radii(config, chosen, train, test, stream),
-        radius(two, test.x, test.y),
-    ]
+    radii = stack(
+        [
+            trained_radii(config, given, train, test, stream),
+            trained_radii(config, chosen, train, test, stream),
+            radius(two, test.x, test.y),
+        ]
+    )
     rand = [adjusted_rand_score(train.z, found.z) for found in (chosen, told)]
     return xr.Dataset(
         {
-            "lower": (("labels", "point"), torch.stack([r.lower for r in radii]).numpy()),
-            "upper": (("labels", "point"), torch.stack([r.upper for r in radii]).numpy()),
+            "lower": (("labels", "point"), radii.lower.numpy()),
+            "upper": (("labels", "point"), radii.upper.numpy()),
             "rand": ("choice", np.array(rand)),
             "found": ((), len(chosen.labels)),
         },

@@ -45,4 +45,4 @@ def f_FD_distance(K: float, reading: str) -> float:
 def moves_to_boundary(mixture: ClusterMixture, *, ties_break: bool) -> Array:
     """The shortest breaking move of each centre under f_FD, (K, D)."""
     net, labels = decoupled_net(mixture), mixture.labels
-    return relu_radius(net, mixture.centres, labels, ties_break=ties_break).delta.numpy()
+    return relu_radius(net, mixture.centres, labels, ties_break=ties_break).breaking.numpy()

@@ -30,7 +30,7 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from tacit.certify import Radii, radius
+from tacit.certify import radius
 from tacit.certify.poly.radius import poly_radius
 from tacit.data import ClusterMixture, Samples, min2024_mixture
 from tacit.lab.bench import Bench
@@ -168,7 +168,7 @@ def of_net(net: TwoLayerNet, mixture: ClusterMixture, test: Samples) -> dict[str
     sides = torch.stack([F.v > 0, F.v < 0])
     share = (learned.mass * sides).sum(0) * torch.where(F.v > 0, sides[0].sum(), sides[1].sum())
     found = function_distance(net, F)
-    radii = radii_of(net, test)
+    radii = (radius if net.p == 1 else poly_radius)(net, test.x, test.y)
     return {
         "distance": [found.lower, found.upper],
         "neurons": min(int((net.v * s > 0).sum()) for s in (1, -1)),
@@ -177,14 +177,6 @@ def of_net(net: TwoLayerNet, mixture: ClusterMixture, test: Samples) -> dict[str
         "lower": radii.lower.numpy(),
         "upper": radii.upper.numpy(),
     }
-
-
-def radii_of(net: TwoLayerNet, test: Samples) -> Radii:
-    """Certified from below, attacked from above; exact at p = 1."""
-    if net.p == 1:
-        return radius(net, test.x, test.y)
-    found = poly_radius(net, test.x, test.y)
-    return Radii(found.lower, found.upper)
 
 
 def theory(mixture: ClusterMixture, p: float) -> TwoLayerNet:

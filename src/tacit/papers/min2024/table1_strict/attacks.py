@@ -171,7 +171,7 @@ def on_few(trial: Trial, net: PolyReLUNet) -> dict[str, np.ndarray]:
         "shortest": torch.full((len(x),), torch.nan, dtype=torch.float64),
     }
     if trial.kind in trial.config.proofs and trial.kind == "l2":
-        out["radius"] = logits_radius(net, sure_x, sure_y, norm=trial.norm)
+        out["radius"] = logits_radius(net, sure_x, sure_y, norm=trial.norm).lower
         out["proved"] = (out["radius"] > radii.unsqueeze(1)).to(torch.int8)
     elif trial.kind in trial.config.proofs:
         found = logits_certified(net, sure_x, sure_y, radii, norm=trial.norm)
