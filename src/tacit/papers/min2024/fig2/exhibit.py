@@ -31,7 +31,6 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from tacit.certify import radius
-from tacit.certify.poly.radius import poly_radius
 from tacit.data import ClusterMixture, Samples, min2024_mixture
 from tacit.lab.bench import Bench
 from tacit.lab.exhibit import Outcome
@@ -168,7 +167,7 @@ def of_net(net: TwoLayerNet, mixture: ClusterMixture, test: Samples) -> dict[str
     sides = torch.stack([F.v > 0, F.v < 0])
     share = (learned.mass * sides).sum(0) * torch.where(F.v > 0, sides[0].sum(), sides[1].sum())
     found = function_distance(net, F)
-    radii = (radius if net.p == 1 else poly_radius)(net, test.x, test.y)
+    radii = radius(net, test.x, test.y)
     return {
         "distance": [found.lower, found.upper],
         "neurons": min(int((net.v * s > 0).sum()) for s in (1, -1)),
