@@ -21,7 +21,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.attack import first_crossing
-from tacit.certify.interval import Radii, exactly
+from tacit.certify.interval import Radii
 from tacit.certify.poly.cells import below_two, power_lower
 from tacit.certify.poly.curve import Separable
 from tacit.certify.poly.decoupled import decoupled_radius
@@ -43,12 +43,10 @@ def separable_radius(
     ties_break: bool = True,
     up_to: float = math.inf,
 ) -> Radii:
-    """The radius of each point; the net has no ensemble dimensions and no zero neurons.
+    """The radius of each point; one net, of one neuron or more, none of them zero.
 
     For p > 1 the lower end is proved only `up_to` a radius.
     """
-    if not len(net.v):
-        return exactly(torch.zeros_like(y))  # f = 0 everywhere
     axes = span_axes(net.w / net.w.norm(dim=1, keepdim=True))
     x, net = x @ axes, replace(net, w=net.w @ axes)
     norm = net.w.norm(dim=1)
