@@ -56,7 +56,7 @@ def test_plain_values() -> None:
 
 
 def test_parts(data: xr.Dataset, tmp_path: Path) -> None:
-    parts = DiskParts(tmp_path)
+    parts = DiskParts(tmp_path).made_by(xr.Dataset)
     assert parts.get("a") is None
     for name in ("a", "a@b", "../a/alpha=0.1 *?[x]"):
         parts.put(name, data.assign(name=name))
@@ -64,27 +64,28 @@ def test_parts(data: xr.Dataset, tmp_path: Path) -> None:
         found = parts.get(name)
         assert found is not None
         assert found["name"].item() == name
-    assert all(path.parent == tmp_path and path.suffix == ".nc" for path in tmp_path.rglob("*"))
+    assert all(path.parent == tmp_path for path in tmp_path.rglob("*"))
+    assert len(list(tmp_path.glob("*.nc"))) == 3
 
 
 @pytest.mark.parametrize("damage", [b"", b"\x89HDF\r\n\x1a\n", b"noise"])
 def test_a_damaged_part_counts_as_not_finished(
     damage: bytes, data: xr.Dataset, tmp_path: Path
 ) -> None:
-    parts = DiskParts(tmp_path)
+    parts = DiskParts(tmp_path).made_by(xr.Dataset)
     parts.put("a", data)
-    (path,) = tmp_path.iterdir()
+    (path,) = tmp_path.glob("*.nc")
     path.write_bytes(damage)
     assert parts.get("a") is None
     parts.put("a", data)
     assert parts.get("a") is not None
-    assert len(list(tmp_path.iterdir())) == 1
+    assert len(list(tmp_path.glob("*.nc"))) == 1
 
 
 def test_a_flipped_bit_in_a_part_is_noticed(data: xr.Dataset, tmp_path: Path) -> None:
-    parts = DiskParts(tmp_path)
+    parts = DiskParts(tmp_path).made_by(xr.Dataset)
     parts.put("a", data)
-    (path,) = tmp_path.iterdir()
+    (path,) = tmp_path.glob("*.nc")
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)

@@ -74,9 +74,13 @@ def write_text(path: Path, text: str, remedy: str = REMEDY) -> None:
 
 
 def write_json(path: Path, document: Any, remedy: str = REMEDY) -> None:
-    """Write JSON that people read too: indented, and strict (no NaN)."""
-    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
-    write_text(path, text + "\n", remedy)
+    """Write a JSON document, whole or not at all."""
+    write_text(path, json_text(document), remedy)
+
+
+def json_text(document: Any) -> str:
+    """JSON that people read too: indented, and strict (no NaN)."""
+    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def write_tensors(

@@ -12,6 +12,7 @@ import hashlib
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -20,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tacit.base.sources import code_digest, followed
+from tacit.base.sources import Reference, code_digest, followed
 
 PLAIN = (
     type(None),
@@ -37,18 +38,42 @@ PLAIN = (
 )
 
 
+@dataclass(frozen=True)
+class Code:
+    """Definitions that a value rests on, and attributes that it asks for besides: they count by their text."""
+
+    starts: tuple[Reference, ...]
+    asked: frozenset[str] = frozenset()
+
+    @property
+    def digest(self) -> str:
+        """The digest of all that is reached from here, as the files are now."""
+        return code_digest(*self.starts, asked=self.asked)
+
+
 class UnidentifiedError(Exception):
     """Something that cannot be hashed, such as an open file."""
 
 
 def identity_of(*things: object) -> str:
     """The sha256 of what the things compute, in hexadecimal; empty where one of them cannot be hashed."""
+    return identity_and_code(*things)[0]
+
+
+def identity_and_code(*things: object) -> tuple[str, Code]:
+    """`identity_of` the things, and the code that they rest on, which can be asked again without them."""
     hasher = hashlib.sha256()
+    seen: dict[int, tuple[int, Any]] = {}
     try:
-        _feed(hasher.update, things, {})
-    except (UnidentifiedError, RecursionError, OSError):  # OSError: tacit's source is not here
-        return ""
-    return hasher.hexdigest()
+        _feed(hasher.update, things, seen)
+    # OSError: tacit's source is not here; ValueError: a closure over what is not bound yet
+    except (UnidentifiedError, RecursionError, OSError, ValueError):
+        return "", Code(())
+    found = [value for _, value in seen.values() if isinstance(value, Code)]
+    starts = sorted({start for code in found for start in code.starts})
+    return hasher.hexdigest(), Code(
+        tuple(starts), frozenset().union(*(code.asked for code in found))
+    )
 
 
 def _feed(put: Callable[[bytes], None], value: Any, seen: dict[int, tuple[int, Any]]) -> None:
@@ -57,6 +82,8 @@ def _feed(put: Callable[[bytes], None], value: Any, seen: dict[int, tuple[int, A
     `seen` holds the objects too, so that no other takes over the address of one that is gone.
     """
     kind = type(value)
+    if isinstance(value, np.ndarray) and value.dtype == object:  # texts that were read from a file
+        value = [value.shape, value.tolist()]
     if isinstance(value, PLAIN):
         put(f"{kind.__name__} {value!r}\n".encode())
         return
@@ -83,14 +110,14 @@ def _feed_array(put: Callable[[bytes], None], value: Tensor | np.ndarray | np.ge
         if value.layout is not torch.strided or value.is_quantized:
             raise UnidentifiedError(str(value.layout))
         value = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
-    if value.dtype == object:
-        raise UnidentifiedError("an array of objects")
     put(value.tobytes())
 
 
 def _parts(value: Any) -> Iterator[Any]:
     """What a value is made of, in an order that does not change from process to process."""
     match value:
+        case Code():
+            yield value.digest
         case Mapping():
             for key, item in value.items():
                 yield from (key, item)
@@ -111,7 +138,7 @@ def _parts(value: Any) -> Iterator[Any]:
         case ModuleType():
             yield _named(value.__name__, "")
             if followed(value.__name__):
-                yield code_digest((value.__name__, ""))
+                yield Code(((value.__name__, ""),))
         case BuiltinFunctionType():
             yield _named(str(value.__module__), value.__qualname__)
         case FunctionType():
@@ -142,10 +169,14 @@ def _function_parts(function: Any) -> Iterator[Any]:
     for cell in function.__closure__ or ():
         yield cell.cell_contents
     code, outermost = function.__code__, function.__qualname__.partition(".")[0]
+    if followed(module) and "<locals>" in function.__qualname__:
+        # a lambda in `run` rests on what it names itself, and not on the claims that `run` makes as well
+        names = _names(code)
+        yield code
+        yield Code(tuple((module, name) for name in sorted(names)), frozenset(names))
+        return
     if followed(module):
-        yield code_digest((module, outermost))
-        if outermost != function.__qualname__:  # two lambdas of one function
-            yield code
+        yield Code(((module, outermost),))
         return
     yield code
     known = function.__globals__
@@ -165,7 +196,7 @@ def _class_parts(cls: type) -> Iterator[Any]:
         if _of_library(base.__module__):
             continue
         if followed(base.__module__) and "<locals>" not in base.__qualname__:
-            yield code_digest((base.__module__, base.__qualname__.partition(".")[0]))
+            yield Code(((base.__module__, base.__qualname__.partition(".")[0]),))
             continue
         for name, item in sorted(vars(base).items()):
             method = isinstance(item, (FunctionType, staticmethod, classmethod, property))

@@ -39,10 +39,14 @@ class Source:
     effects: list[ast.stmt] = field(default_factory=list)
 
 
-def code_digest(*starts: Reference) -> str:
-    """The sha256 of all that these definitions reach; the same in every process that sees the same files."""
+@cache
+def code_digest(*starts: Reference, asked: frozenset[str] = frozenset()) -> str:
+    """The sha256 of all that these definitions reach; the same in every process that sees the same files.
+
+    `asked` are attributes that are asked for besides, by code that is no definition (a lambda).
+    """
     hasher = hashlib.sha256()
-    for line in sorted(_reached(starts)):
+    for line in sorted(_reached(starts, asked)):
         hasher.update(line.encode())
     return hasher.hexdigest()
 
@@ -57,10 +61,9 @@ def followed(module: str) -> bool:
     return path is not None and path.name == "__init__.py" and not installed & set(path.parts)
 
 
-def _reached(starts: Iterable[Reference]) -> set[str]:
-    """A line for each definition, `module:name text`."""
+def _reached(starts: Iterable[Reference], asked: frozenset[str] = frozenset()) -> set[str]:
+    """A line for each definition, `module:name text`; `asked` grows by the attributes that the code asks for."""
     todo, seen, lines = list(starts), set[Reference](), set[str]()
-    asked: set[str] = set()  # attributes that the code asks for
     late: list[tuple[str, Reference]] = []  # references that wait for their keyword
     while todo:
         reference = todo.pop()
@@ -82,16 +85,28 @@ def _reached(starts: Iterable[Reference]) -> set[str]:
             if f"{module}:{text}" in lines:
                 continue
             lines.add(f"{module}:{text}")
-            asked |= {part.attr for part in _walk(node) if isinstance(part, ast.Attribute)}
-            late += _late(node)
-            todo += _named(node, module, source)
+            named, attributes, waiting = _facts(node, module)
+            asked |= attributes
+            late += waiting
+            todo += named
         todo += [found for keyword, found in late if keyword in asked]
         late = [waits for waits in late if waits[0] not in asked]
     return lines
 
 
-def _named(node: ast.stmt, module: str, source: Source) -> Iterator[Reference]:
+@cache
+def _facts(
+    node: ast.stmt, module: str
+) -> tuple[list[Reference], set[str], list[tuple[str, Reference]]]:
+    """What a definition's text names, the attributes that it asks for, and its late references."""
+    attributes = {part.attr for part in _walk(node) if isinstance(part, ast.Attribute)}
+    return list(_named(node, module)), attributes, list(_late(node))
+
+
+def _named(node: ast.stmt, module: str) -> Iterator[Reference]:
     """What a definition's text names."""
+    source = _source_of(module)
+    assert source is not None
     for part in _walk(node):
         if isinstance(part, ast.Name):
             yield from _resolved(part.id, module, source)

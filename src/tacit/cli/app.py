@@ -11,6 +11,7 @@ from tacit.cli.data import data_app
 from tacit.cli.lines import complain, print_json
 from tacit.errors import CallError, RunError
 from tacit.lab.exhibit import SCALES, Exhibit
+from tacit.lab.folder import settle
 from tacit.lab.order import known_out
 from tacit.lab.record import RunRecord, read_record
 from tacit.lab.registry import Catalogue, catalogue
@@ -134,6 +135,7 @@ def show(
     if id in found.papers:
         raise CallError(f"{id} is a paper: `tacit list` shows its exhibits")
     exhibit = found.find(id)
+    settle(known_out(out), id)
     run = _known_run(known_out(out) / id)
     if as_json:
         configs = {scale: plain(exhibit.scales[scale]) for scale in SCALES}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 from tacit.base.progress import Progress
 from tacit.lab.exhibit import Scale
+from tacit.lab.parts import DiskParts
 
 if TYPE_CHECKING:
     import torch
@@ -41,7 +42,7 @@ class Bench:
     seed: int
     device: str
     progress: Progress
-    parts: Parts
+    parts: Parts | DiskParts
     say: Callable[[str], None] | None = None
     told: set[str] = field(default_factory=set)
 
@@ -65,12 +66,11 @@ class Bench:
 
         Drawn on the CPU, so that a seed means the same data on every device.
         """
-        import torch
+        return stream_of(self.seed if seed is None else seed, *names)
 
-        text = "/".join(str(name) for name in (self.seed if seed is None else seed, *names))
-        # two different checksums make the state; hash() changes from process to process
-        state = zlib.crc32(text.encode()) << 31 ^ zlib.adler32(text.encode())
-        return torch.Generator().manual_seed(state)
+    def identity(self) -> tuple[object, ...]:
+        """What of the bench can change a result, for `identity_of`: no bars, no warnings, no store."""
+        return self.scale, self.seed, self.device, stream_of
 
     def steps(self, items: Iterable[T], label: str) -> Iterator[T]:
         """Iterate with a progress bar that shows the step and the time left."""
@@ -84,12 +84,31 @@ class Bench:
         """The named piece of the run: read back if an interrupted run finished it, else computed.
 
         What is computed is returned as it was stored, so that a resumed run and an uninterrupted one
-        see the same bits.
+        see the same bits. It is read back only if the code of `compute`, all that this calls, and the values
+        that it was given are what they were.
         """
-        known = self.parts.get(name)
+        parts = self.parts
+        if isinstance(parts, DiskParts):  # what is kept in memory does not outlive its code
+            parts = parts.made_by(compute)
+            if not parts.identified:
+                self.tell(
+                    f"part {name} will not be resumed if this run is interrupted: it uses something that cannot "
+                    "be compared with what it was (say, an open file)"
+                )
+        known = parts.get(name)
         if known is not None:
             return known
-        self.parts.put(name, compute())
-        stored = self.parts.get(name)
+        parts.put(name, compute())
+        stored = parts.get(name)
         assert stored is not None, f"part {name} was stored and cannot be read"
         return stored
+
+
+def stream_of(*names: str | int | float) -> torch.Generator:
+    """The random stream of that name."""
+    import torch
+
+    text = "/".join(str(name) for name in names)
+    # two different checksums make the state; hash() changes from process to process
+    state = zlib.crc32(text.encode()) << 31 ^ zlib.adler32(text.encode())
+    return torch.Generator().manual_seed(state)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import importlib.util
 import json
 import shlex
 from dataclasses import dataclass
@@ -36,12 +35,12 @@ class Order:
         return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
 
     @property
-    def resume_digest(self) -> str:
-        """Also changes with the code: a run is only ever resumed by the code that began it."""
-        together = hashlib.sha256(self.digest.encode())
-        for path in _sources(self.exhibit):
-            together.update(path.read_bytes())
-        return together.hexdigest()
+    def code(self) -> str:
+        """The digest of the exhibit's code, claims and figure included, and of all that they call."""
+        from tacit.base.sources import code_digest  # `tacit list` does without
+
+        parts = ("run", "draw", "animate")
+        return code_digest(*((self.exhibit.code, part) for part in parts))
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -92,19 +91,3 @@ def known_out(raw: str) -> Path:
     if not raw:
         raise CallError("--out takes a folder, as in --out runs; got ''")
     return Path(raw)
-
-
-def _sources(exhibit: Exhibit) -> list[Path]:
-    """tacit's own modules, and the exhibit's where it comes from another package."""
-    files = sorted(PACKAGE.rglob("*.py"))
-    try:
-        spec = importlib.util.find_spec(exhibit.code)
-    except (
-        Exception,
-        SystemExit,
-    ):  # a package that cannot be imported is told of when its code is loaded
-        spec = None
-    origin = Path(spec.origin).resolve() if spec is not None and spec.origin else None
-    if origin is not None and origin.is_file() and origin not in files:
-        files.append(origin)
-    return files

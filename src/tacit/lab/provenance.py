@@ -17,11 +17,13 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def describe(order: Order, *, started: str, seconds: float, resumed: bool) -> dict[str, Any]:
+def describe(
+    order: Order, *, code: str, started: str, seconds: float, resumed: bool
+) -> dict[str, Any]:
     """The provenance of a finished run.
 
-    `seconds` is the wall time of the session that completed it; `resumed` says that parts of it
-    come from an earlier, interrupted one.
+    `code` is the digest of the exhibit's code when the run began; `seconds` is the wall time of the session that
+    completed it; `resumed` says that parts of it come from an earlier, interrupted one.
     """
     import numpy
     import torch
@@ -31,6 +33,7 @@ def describe(order: Order, *, started: str, seconds: float, resumed: bool) -> di
         "id": order.exhibit.id,
         "order": order.digest,
         "version": __version__,
+        "code": code,
         "commit": commit(),
         "scale": order.scale,
         "seed": order.seed,

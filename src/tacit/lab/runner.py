@@ -25,6 +25,7 @@ from tacit.lab.parts import DiskParts
 from tacit.lab.provenance import describe, now
 from tacit.lab.record import RunRecord
 from tacit.lab.store import plain, read_dataset, write_dataset
+from tacit.version import __version__
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -61,10 +62,16 @@ def run_exhibit(
 
     `device` is "auto", "cpu" or "cuda". An interrupted run goes on from its finished parts. Only
     `TacitError` and `KeyboardInterrupt` come out of this: whatever else an exhibit raises is told
-    in one line, with the traceback in a file that the line names. `say` is told, before the work
-    begins, that the complete run of another order will be replaced, and then what the exhibit warns of.
+    in one line, with the traceback in a file that the line names. `say` is told that a complete run is of
+    another version or of other code; before the work begins, that the complete run of another order will be
+    replaced; what the exhibit warns of; and at the end, of parts that were cleared.
     """
     order = Order(exhibit, config, scale, seed, choose_device(device))
+
+    def tell(line: str) -> None:
+        if say and line:
+            say(line)
+
     with locked(out, exhibit.id):
         slot = Slot.of(order, out)
         began_fresh = slot.began_fresh
@@ -72,24 +79,40 @@ def run_exhibit(
         if not fresh or (healed and began_fresh):
             known = slot.complete(order)
             if known is not None:
+                tell(outdated(known, order))
                 return known
-        resumed = slot.begin(fresh=fresh)
-        if say and (replaced := slot.replaced(order)):
-            say(replaced)
+        slot.begin(fresh=fresh)
+        tell(slot.replaced(order))
         code = exhibit.load()
+        made = order.code  # read now: what is edited from here on is not what runs
+        parts = DiskParts(slot.parts)
         started, clock = now(), time.monotonic()
         with _explained(exhibit.id, slot.partial / "error.log"):
-            bench = Bench(scale, seed, order.device, progress, DiskParts(slot.parts), say)
+            bench = Bench(scale, seed, order.device, progress, parts, say)
             with _repeatable():
                 outcome = code.run(config, bench)
             folder = slot.draft()
             _draft(folder, order, outcome)
             seconds = time.monotonic() - clock
-            provenance = describe(order, started=started, seconds=seconds, resumed=resumed)
+            provenance = describe(
+                order, code=made, started=started, seconds=seconds, resumed=parts.resumed
+            )
             # the report is made from what was stored: figure and folder cannot disagree
             data = read_dataset(folder / "result.nc")
             publish(folder, Sheet(order, data, outcome.claims, provenance))
+            if cleared := slot.clear_earlier():
+                tell(f"cleared {cleared} part{'s' * (cleared > 1)} of earlier code")
             return slot.seal(provenance)
+
+
+def outdated(known: RunRecord, order: Order) -> str:
+    """A line on a complete run that this version, or this code, did not make; empty if they did."""
+    version, code = (known.provenance.get(key) for key in ("version", "code"))
+    if version != __version__:
+        return f"{known.folder} was run by tacit {version}, this is {__version__}: --fresh runs it again"
+    if code not in (None, order.code):
+        return f"{known.folder} was run by code that has changed since: --fresh runs it again"
+    return ""
 
 
 def _draft(folder: Path, order: Order, outcome: Outcome) -> None:
