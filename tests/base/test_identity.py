@@ -1,4 +1,5 @@
 import functools
+import importlib
 import os
 import subprocess
 import sys
@@ -9,7 +10,8 @@ import pytest
 import torch
 from torch import nn
 
-from tacit.base import identity
+import fakes
+from tacit.base import identity, sources
 from tacit.base.identity import identity_of
 from tacit.data.features import ImageTransform, make_extractor
 
@@ -168,3 +170,67 @@ def test_an_extractor_is_known_by_weights_and_transform(change):
     )
     assert (one.identity == two.identity) == (change == "none")
     assert one.identity != make_extractor(net()).identity != ""
+
+
+@pytest.fixture
+def written(tmp_path, monkeypatch):
+    """Writes modules, and gives the function of that name as a new process would see it."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def write(folder, function, files):
+        monkeypatch.syspath_prepend(tmp_path / folder)
+        for name, text in files.items():
+            path = tmp_path / folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(textwrap.dedent(text))
+            module = name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+            monkeypatch.delitem(sys.modules, module, raising=False)
+        caches = ("code_digest", "followed", "_offering", "_source_of", "_path_of", "_facts")
+        for known in caches:
+            getattr(sources, known).cache_clear()
+        module, _, name = function.partition(":")
+        return getattr(importlib.import_module(module), name)
+
+    return write
+
+
+def test_a_helper_beside_a_script_changes_it(written):
+    outer = "import aside\ndef f(x):\n    return aside.g(x)\n"
+    helpers = (f"def g(x):\n    return x + {k}\n" for k in (1, 2, 1))
+    given = ({"alone.py": outer, "aside.py": helper} for helper in helpers)
+    found = [identity_of(written("here", "alone:f", files)) for files in given]
+    assert found[0] == found[2] != found[1]
+    assert "" not in found
+
+
+def test_the_code_of_an_installed_package_counts_where_it_offers_exhibits(written, tmp_path):
+    def found(root, k):
+        helper = f"def g(x):\n    return x + {k}\n"
+        outer = f"from {root}.inner import g\ndef f(x):\n    return g(x)\n"
+        files = {"__init__": "", "outer": outer, "inner": helper}
+        given = {f"{root}/{name}.py": text for name, text in files.items()}
+        return identity_of(written("site-packages", f"{root}.outer:f", given))
+
+    (tmp_path / "site-packages").mkdir()
+    fakes.install(tmp_path / "site-packages", paper="offers.catalogue")
+    assert found("offers", 1) != found("offers", 2)
+    assert found("library", 1) == found("library", 2), "a library counts by its version"
+
+
+def test_a_lambda_rests_on_what_it_names_and_not_on_the_function_around_it(written):
+    text = """
+        def f():
+            return (lambda: trained(1)), claimed()
+
+        def trained(x):
+            return x
+
+        def claimed():
+            return {}
+    """
+
+    def found(claim, train="return x"):
+        given = text.format(claim).replace("return x", train)
+        return identity_of(written("", "pack:f", {"pack/__init__.py": given})()[0])
+
+    assert found(1) == found(2) != found(1, "return -x")

@@ -123,8 +123,8 @@ def in_a_new_process(*words: str) -> int:
     """The command, with nothing of the package loaded and nothing of any source remembered."""
     for name in [name for name in sys.modules if name.partition(".")[0] == "clay2022"]:
         del sys.modules[name]
-    for known in (sources.code_digest, sources._source_of, sources._path_of, sources._facts):
-        known.cache_clear()
+    for known in ("code_digest", "followed", "_source_of", "_path_of", "_facts"):
+        getattr(sources, known).cache_clear()
     catalogue.cache_clear()
     return status([*COMMAND, *words])
 

@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tacit.base.sources import Reference, code_digest, followed
+from tacit.base.sources import Reference, code_digest, followed, packaged
 
 PLAIN = (
     type(None),
@@ -169,13 +169,13 @@ def _function_parts(function: Any) -> Iterator[Any]:
     for cell in function.__closure__ or ():
         yield cell.cell_contents
     code, outermost = function.__code__, function.__qualname__.partition(".")[0]
-    if followed(module) and "<locals>" in function.__qualname__:
+    if packaged(module) and "<locals>" in function.__qualname__:
         # a lambda in `run` rests on what it names itself, and not on the claims that `run` makes as well
         names = _names(code)
         yield code
         yield Code(tuple((module, name) for name in sorted(names)), frozenset(names))
         return
-    if followed(module):
+    if packaged(module):
         yield Code(((module, outermost),))
         return
     yield code
@@ -195,7 +195,7 @@ def _class_parts(cls: type) -> Iterator[Any]:
         yield _named(base.__module__, base.__qualname__)
         if _of_library(base.__module__):
             continue
-        if followed(base.__module__) and "<locals>" not in base.__qualname__:
+        if packaged(base.__module__) and "<locals>" not in base.__qualname__:
             yield Code(((base.__module__, base.__qualname__.partition(".")[0]),))
             continue
         for name, item in sorted(vars(base).items()):
@@ -214,7 +214,7 @@ def _named(module: str, qualname: str) -> str:
 def _of_library(module: str) -> bool:
     """Whether the module is Python's or an installed package, not tacit's or the user's own."""
     root = module.partition(".")[0]
-    if root == "tacit":
+    if followed(module):
         return False
     if root in sys.stdlib_module_names:
         return True

@@ -1,10 +1,10 @@
 """The code that a function rests on, found by reading and not by running.
 
 Definitions at the top level of a module (functions, classes, assignments) are nodes; a definition leads to those
-that its text names, through imports and facades, in tacit and in every other package that is worked on (not in
-Python's library or in site-packages, which count by their versions). Not followed are annotations and what stands
-under TYPE_CHECKING; comments and docstrings do not count. So a claim or a figure that a training does not call
-may change, and the training's digest stays.
+that its text names, through imports and facades, in tacit, in packages that offer exhibits, and in all that is
+not installed (Python's library and site-packages count by their versions). Not followed are annotations and
+what stands under TYPE_CHECKING; comments and docstrings do not count. So a claim or a figure that a training
+does not call may change, and the training's digest stays.
 
 A text `"package.module:name"` is a reference that is resolved late, as registrations of nets have it. It is
 followed once the keyword that holds it is the name of an attribute somewhere in the code that was reached:
@@ -21,6 +21,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
+from importlib.metadata import entry_points
 from pathlib import Path
 
 Reference = tuple[str, str]
@@ -51,14 +52,28 @@ def code_digest(*starts: Reference, asked: frozenset[str] = frozenset()) -> str:
     return hasher.hexdigest()
 
 
+@cache
 def followed(module: str) -> bool:
-    """Whether a module's text counts: tacit's, and that of packages that are worked on (a script is none)."""
+    """Whether a module's text counts: tacit's, that of who offers exhibits, and all that is not installed."""
     root = module.partition(".")[0]
     if root == "tacit":
         return True
     path = None if root in sys.stdlib_module_names or not root else _path_of(root)
     installed = {"site-packages", "dist-packages"}
-    return path is not None and path.name == "__init__.py" and not installed & set(path.parts)
+    return path is not None and (not installed & set(path.parts) or root in _offering())
+
+
+def packaged(module: str) -> bool:
+    """Whether a module that is followed is in a package; of a script the values count, as they are."""
+    path = _path_of(module.partition(".")[0]) if followed(module) else None
+    return path is not None and path.name == "__init__.py"
+
+
+@cache
+def _offering() -> frozenset[str]:
+    """Packages with exhibits: what they compute is kept, so that a version, if there is one, is too little."""
+    points = entry_points(group="tacit.exhibits")
+    return frozenset(point.value.partition(":")[0].partition(".")[0] for point in points)
 
 
 def _reached(starts: Iterable[Reference], asked: frozenset[str] = frozenset()) -> set[str]:
