@@ -92,8 +92,9 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., No
 
 
 def forget() -> None:
-    for cached in (sources._source_of, sources._path_of, sources._text):
-        cached.cache_clear()
+    for cached in vars(sources).values():
+        if hasattr(cached, "cache_clear"):
+            cached.cache_clear()
     importlib.invalidate_caches()
 
 
