@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 from tacit.base.progress import Progress
+from tacit.lab.claim import Claim, Expected, judge
 from tacit.lab.exhibit import Scale
 from tacit.lab.parts import DiskParts
 
@@ -50,6 +51,16 @@ class Bench:
     def smoke(self) -> bool:
         """Whether the run is too small to decide a claim about the world."""
         return self.scale == "smoke"
+
+    def judge(
+        self, id: str, statement: str, where: str, expected: Expected, measured: float,
+        *, n: int, spread: float | None = None, because: str = "",
+    ) -> Claim:  # fmt: skip
+        """The claim with its verdict (`tacit.lab.claim.judge`): at smoke scale it has none."""
+        return judge(
+            id, statement, where, expected, measured,
+            n=n, smoke=self.smoke, spread=spread, because=because,
+        )  # fmt: skip
 
     def tell(self, line: str | None) -> None:
         """A warning to the user, once, before the work that it is about; None: there is nothing to warn of."""

@@ -197,19 +197,18 @@ def order_claims(data: xr.Dataset, bench: Bench) -> list[Claim]:
     ):
         slope = np.polyfit(np.log(d), np.log(K * np.log(d)), 1)[0]
         claims.append(
-            judge(
+            bench.judge(
                 f"order.{name}",
                 f"k may grow like {text} (measured: the exponent of d in k ln d, d up to {d[-1]:.0e})",
                 WHERE,
                 Expected(value=expected, tolerance=tolerance),
                 float(slope),
                 n=len(d),
-                smoke=bench.smoke,
             )
         )
     at_end = data.cosine.isel(d=-1).values * 10 * np.array(FEW)
     claims.append(
-        judge(
+        bench.judge(
             "order.few",
             f"for constant k (2, 4) and any sigma the cosine of the means may stay at 1/(10k) "
             f"(measured: the least ratio to it, d = {float(data.d[-1]):.0e})",
@@ -217,13 +216,12 @@ def order_claims(data: xr.Dataset, bench: Bench) -> list[Claim]:
             Expected(value=1.0, tolerance=0.05),
             float(at_end.min()),
             n=at_end.size,
-            smoke=bench.smoke,
         )
     )
     # Example 2: c and sigma constant, so Theorem 4.2's ||z|| = O(sqrt(d/k)) up to logarithms
     length = np.polyfit(np.log(d), np.log(np.sqrt(d / (middle * np.log(d)))), 1)[0]
     claims.append(
-        judge(
+        bench.judge(
             "example2",
             "with as many random means as are admitted, sqrt(d/k) grows like d^(1/4) (measured: the exponent "
             f"of d in sqrt(d/(k ln d)), d up to {d[-1]:.0e})",
@@ -231,7 +229,6 @@ def order_claims(data: xr.Dataset, bench: Bench) -> list[Claim]:
             Expected(value=0.25, tolerance=0.025),
             float(length),
             n=len(d),
-            smoke=bench.smoke,
         )
     )
     return claims
@@ -248,7 +245,7 @@ def property_claims(data: xr.Dataset, config: Reach, bench: Bench) -> list[Claim
             inside = check_assumption(sqrt_d_mixture(D, K, K // 2, sigma)).holds
             side = "inside" if inside else "outside"
             claims.append(
-                judge(
+                bench.judge(
                     f"P.d{D}.k{K}.{'small' if s == 0 else 'unit'}",
                     f"P1 to P6 hold as often as stated: d = {D}, k = {K}, sigma = {noise}, n = {n} "
                     f"({side} Assumption 2.2)",
@@ -257,7 +254,6 @@ def property_claims(data: xr.Dataset, config: Reach, bench: Bench) -> list[Claim
                     share.value,
                     spread=share.spread,
                     n=config.datasets,
-                    smoke=bench.smoke,
                 )
             )
     return claims

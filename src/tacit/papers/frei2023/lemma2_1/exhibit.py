@@ -111,7 +111,7 @@ def claims(data: xr.Dataset, config: Separator, bench: Bench) -> list[Claim]:
             n=len(config.inside),
             smoke=False,
         ),
-        judge(
+        bench.judge(
             "inside.count",
             f"no error of sign(u'x) is seen there (inside Assumption 2.2; measured: errors in "
             f"{len(config.inside)} settings)",
@@ -119,9 +119,8 @@ def claims(data: xr.Dataset, config: Separator, bench: Bench) -> list[Claim]:
             Expected(value=0.0),
             float(data.inside_errors.sum()),
             n=config.n,
-            smoke=bench.smoke,
         ),
-        judge(
+        bench.judge(
             "law",
             f"counts follow the exact law in {off.size} settings, d = {config.D}, k up to {max(config.K)}, "
             f"sigma up to {max(config.sigma):g} ({side} Assumption 2.2; measured: the largest deviation in "
@@ -130,7 +129,6 @@ def claims(data: xr.Dataset, config: Separator, bench: Bench) -> list[Claim]:
             Expected(max=limit),
             float(off.max()),
             n=config.n,
-            smoke=bench.smoke,
         ),
         judge(
             "needed",

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from tacit.certify import nearest_radius, radius
 from tacit.data import Samples, sqrt_d_mixture
 from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, judge
+from tacit.lab.claim import Claim, Expected
 from tacit.lab.exhibit import Outcome
 from tacit.measure import critical_radius
 from tacit.nets import NearestNeighbour, TwoLayerNet
@@ -86,7 +86,7 @@ def claims(data: xr.Dataset, config: Neighbour, bench: Bench) -> list[Claim]:
     for rule in RULES:
         slope = exponent(d, data.radius.sel(rule=rule).values)
         out.append(
-            judge(
+            bench.judge(
                 f"exponent.{rule}",
                 f"exponent of d in the radius of {rule}, d = {d[0]} to {d[-1]}, k = {config.K} ({side})",
                 WHERE,
@@ -94,7 +94,6 @@ def claims(data: xr.Dataset, config: Neighbour, bench: Bench) -> list[Claim]:
                 slope.value,
                 spread=slope.spread,
                 n=n,
-                smoke=bench.smoke,
             )
         )
     ratios = (data.radius_k.sel(rule="1-NN") / data.radius_k.sel(rule="f_FA")).values
@@ -104,7 +103,7 @@ def claims(data: xr.Dataset, config: Neighbour, bench: Bench) -> list[Claim]:
     inside = [k for k, holds in zip(config.clusters, data.inside_k.values, strict=True) if holds]
     least = (data.radius.sel(rule="1-NN").values / np.sqrt(d)[:, None]).min()
     out += [
-        judge(
+        bench.judge(
             "ratio",
             f"1-NN's radius over f_FA's is sqrt(k/2) at d = {config.at}, k = {listed(config.clusters)} (inside "
             f"Assumption 2.2 for k = {listed(inside) or 'none'}; measured: the ratio to it, farthest off; f_FA "
@@ -114,9 +113,8 @@ def claims(data: xr.Dataset, config: Neighbour, bench: Bench) -> list[Claim]:
             float(over[worst]),
             spread=medians[worst].spread / math.sqrt(config.clusters[worst] / 2),
             n=config.tests,
-            smoke=bench.smoke,
         ),
-        judge(
+        bench.judge(
             "order",
             f"1-NN's radius is of the order sqrt(d): at least 0.6 sqrt(d) at every test point "
             f"(measured: the least; {side})",
@@ -124,7 +122,6 @@ def claims(data: xr.Dataset, config: Neighbour, bench: Bench) -> list[Claim]:
             Expected(min=0.6),
             float(least),
             n=n,
-            smoke=bench.smoke,
         ),
     ]
     return out

@@ -43,7 +43,7 @@ def flow_claims(data: xr.Dataset, config: Direction, bench: Bench) -> list[Claim
     n = data.sizes["point"]
     text = "the worst of all noise levels, losses and inits; theta at least margin 1; " + setting
     return [
-        judge(
+        bench.judge(
             "fitted",
             "every flow reaches L < l(0)/n, from where the theorem holds (measured: the least log-loss that one "
             f"reaches, less log(log(2)/n)); {setting}",
@@ -51,19 +51,17 @@ def flow_claims(data: xr.Dataset, config: Direction, bench: Bench) -> list[Claim
             Expected(max=0.0),
             -float(last(data.reached).min()) - math.log(math.log(2) / n),
             n=cells,
-            smoke=bench.smoke,
         ),
-        judge(
+        bench.judge(
             "rho",
             f"the direction is stationary: ||theta - sum lambda_i dm_i|| / ||theta||, {text}",
             WHERE,
             Expected(max=STATIONARITY),
             float(rho.max()),
             n=cells,
-            smoke=bench.smoke,
             because="the flow has not gone deep enough: rho falls with the depth, see the figure",
         ),
-        judge(
+        bench.judge(
             "slackness",
             "and slack with the same multipliers, which are chosen among those that are (rho pays for it): "
             f"sum lambda_i (m_i - 1) / sum lambda_i, {text}",
@@ -71,9 +69,8 @@ def flow_claims(data: xr.Dataset, config: Direction, bench: Bench) -> list[Claim
             Expected(max=SLACK * (1 + 1e-9)),
             float(last(data.slackness).max()),
             n=cells,
-            smoke=bench.smoke,
         ),
-        judge(
+        bench.judge(
             "smoothed",
             "the smoothed margin l^-1(n L)/||theta||^2 never falls once L < l(0)/n (measured: its largest "
             f"relative fall from one recorded moment to the next; {config.few} neurons, none merged)",
@@ -81,7 +78,6 @@ def flow_claims(data: xr.Dataset, config: Direction, bench: Bench) -> list[Claim
             Expected(max=0.0, tolerance=1e-3),
             largest_fall(data.rise_smoothed.values),
             n=int(np.isfinite(data.rise_smoothed).sum()),
-            smoke=bench.smoke,
             because="steps of the flow are exact to 1% of a unit of log-loss, not better",
         ),
     ]
@@ -104,14 +100,13 @@ def limit_claims(data: xr.Dataset, config: Direction, bench: Bench) -> list[Clai
     points, exact = data.sizes["point"], data.limit_rho.values
     both = "(the larger of what its duals and an independent search for multipliers leave)"
     return [
-        judge(
+        bench.judge(
             "united",
             f"rho with the neurons of each sign united, at log-loss -{depth:g}, init <= {max(tiny):g}: the worst",
             WHERE,
             Expected(max=UNITED),
             float(rho.max()),
             n=rho.size,
-            smoke=bench.smoke,
             because="rho falls as the depth grows, and this one is not deep enough",
         ),
         judge(
@@ -132,7 +127,7 @@ def limit_claims(data: xr.Dataset, config: Direction, bench: Bench) -> list[Clai
             n=exact.size,
             smoke=False,
         ),
-        judge(
+        bench.judge(
             "cosine",
             f"the flow points at the exact KKT point: cosine over theta at log-loss -{depth:g}, the least of all "
             "noise levels, losses and inits, neurons of a sign united",
@@ -140,10 +135,9 @@ def limit_claims(data: xr.Dataset, config: Direction, bench: Bench) -> list[Clai
             Expected(min=1 - NEAR),
             float(final.cosine.min()),
             n=final.cosine.size,
-            smoke=bench.smoke,
             because="1 - cosine falls as 1/|log L|, and this one is not deep enough",
         ),
-        judge(
+        bench.judge(
             "margin",
             f"the united flow's margin over the exact point's, the least, at log-loss -{depth:g}: within "
             "log(n)/|log L|, the width of the smoothing, of 1",
@@ -151,7 +145,6 @@ def limit_claims(data: xr.Dataset, config: Direction, bench: Bench) -> list[Clai
             Expected(min=1 - math.log(points) / depth, max=1 + 1e-9),
             float(ratio.min()),
             n=ratio.size,
-            smoke=bench.smoke,
         ),
     ]
 
@@ -164,7 +157,7 @@ def sweep_claims(data: xr.Dataset, config: Direction, bench: Bench) -> list[Clai
     clusters = data.sizes["inside_cluster"]
     gap, beside = 1 - float(data.descent_cosine), 1 - float(data.descent_flow_cosine)
     return [
-        judge(
+        bench.judge(
             "width.rho",
             f"any width, {widths}: rho at log-loss -{config.shallow:g}, slackness <= {SLACK:g}, the worst of "
             f"those that fit their points (sigma = {config.sigma[-1]:g}, init {config.init[0]:g})",
@@ -172,16 +165,14 @@ def sweep_claims(data: xr.Dataset, config: Direction, bench: Bench) -> list[Clai
             Expected(max=STATIONARITY),
             float(data.width_rho.values[fitted].max(initial=0.0)),
             n=int(fitted.sum()),
-            smoke=bench.smoke,
         ),
-        judge(
+        bench.judge(
             "width.cosine",
             f"and they point at one KKT point: the least cosine with the exact one, widths {widths}",
             WHERE,
             Expected(min=1 - 1e-3),
             float(data.width_cosine.values[fitted].min(initial=1.0)),
             n=int(fitted.sum()),
-            smoke=bench.smoke,
         ),
         judge(
             "large.floor",
@@ -193,7 +184,7 @@ def sweep_claims(data: xr.Dataset, config: Direction, bench: Bench) -> list[Clai
             n=len(config.large),
             smoke=False,
         ),
-        judge(
+        bench.judge(
             "descent",
             f"gradient descent ({config.loss[-1]}, {config.few} neurons, {int(data.descent_steps)} steps that "
             "grow as 1/L) goes the same way: 1 - cosine with the exact point, over that of the flow, at log-loss "
@@ -202,7 +193,6 @@ def sweep_claims(data: xr.Dataset, config: Direction, bench: Bench) -> list[Clai
             Expected(max=2.0),
             gap / beside,
             n=1,
-            smoke=bench.smoke,
         ),
         judge(
             "multipliers.high",
@@ -241,7 +231,7 @@ def small_claims(data: xr.Dataset, config: Direction, bench: Bench) -> list[Clai
             n=int(np.isfinite(both).sum()),
             smoke=False,
         ),
-        judge(
+        bench.judge(
             "global.not",
             "a KKT point need not be an optimum: the least margin of an exact KKT point of two neurons over "
             f"the global one, {len(pair)} sets that two neurons fit (they overlap: outside Assumption 2.2)",
@@ -249,6 +239,5 @@ def small_claims(data: xr.Dataset, config: Direction, bench: Bench) -> list[Clai
             Expected(max=0.99),
             float(pair.min(initial=1.0)),
             n=len(pair),
-            smoke=bench.smoke,
         ),
     ]

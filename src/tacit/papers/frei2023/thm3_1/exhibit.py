@@ -35,7 +35,7 @@ from scipy.stats import norm
 
 from tacit.data import ClusterMixture, Samples
 from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, judge
+from tacit.lab.claim import Claim, Expected
 from tacit.lab.exhibit import Outcome
 from tacit.measure import kkt_cosine, upper_limit
 from tacit.nets import TwoLayerNet
@@ -228,7 +228,7 @@ def error_claims(data: xr.Dataset, config: Generalise, bench: Bench) -> list[Cla
             else ""
         )
         out.append(
-            judge(
+            bench.judge(
                 f"error.sigma{sigma:g}",
                 f"the test error is {text} (d = {config.D}, k = {config.K}, n = {size}, sigma = {sigma:g}, "
                 f"{'inside' if inside else 'outside'} Assumption 2.2; {tried}; {int(fitted.sum())} of "
@@ -240,12 +240,11 @@ def error_claims(data: xr.Dataset, config: Generalise, bench: Bench) -> list[Cla
                 wrong / max(n, 1),
                 spread=limit,
                 n=n,
-                smoke=bench.smoke,
             )
         )
     size = setting_of(config, 1.0).n
     out.append(
-        judge(
+        bench.judge(
             "vacuous",
             f"the theorem says something at this size: its probability is positive (d = {config.D}, n = "
             f"{size}; measured: "
@@ -254,7 +253,6 @@ def error_claims(data: xr.Dataset, config: Generalise, bench: Bench) -> list[Cla
             Expected(min=0.0),
             nice_probability(size, config.D),
             n=1,
-            smoke=bench.smoke,
         )
     )
     return out
@@ -277,7 +275,7 @@ def few_claims(data: xr.Dataset, config: Generalise, bench: Bench) -> list[Claim
     variance = np.clip(k * (k - 1) * (1 - 2 / k) ** n + k * q - (k * q) ** 2, 1e-12, None) / k**2
     scores = np.abs(seen_share - law)[:-1] / np.sqrt(variance / draws)[:-1]
     out = [
-        judge(
+        bench.judge(
             "coupons",
             "the share of clusters unseen is (1 - 1/k)^n (measured: the largest deviation in standard "
             f"errors; {setup})",
@@ -285,16 +283,14 @@ def few_claims(data: xr.Dataset, config: Generalise, bench: Bench) -> list[Claim
             Expected(max=float(norm.ppf(1 - 0.01 / (2 * len(scores))))),
             float(scores.max()),
             n=draws,
-            smoke=bench.smoke,
         ),
-        judge(
+        bench.judge(
             "enough",
             f"n = k ln^2 d points hold every cluster and leave no error (measured: the largest error; {setup})",
             WHERE,
             Expected(max=0.0),
             float(data.error.isel(n=-1).max()),
             n=draws,
-            smoke=bench.smoke,
         ),
     ]
     for sigma in config.sigma:
@@ -315,7 +311,7 @@ def unseen_claims(
     total = float(mass[some].sum())
     if quiet(sigma, config.D):
         gap = np.abs(error - predicted_error(here.unseen.values))[some]
-        law = judge(
+        law = bench.judge(
             f"unseen.sigma{sigma:g}",
             "the error is max(unseen positive, unseen negative)/k (measured: the mean distance from it over "
             "data sets "
@@ -324,12 +320,11 @@ def unseen_claims(
             Expected(max=LITTLE),
             float(gap.mean()) if n else math.nan,
             n=n,
-            smoke=bench.smoke,
         )
     else:
         coin = (error - here.ties.values / 2)[some].sum()
         most = float(predicted_error(here.unseen.values)[some].sum() / total) if n else math.nan
-        law = judge(
+        law = bench.judge(
             f"unseen.sigma{sigma:g}",
             "the error lies between half of the unseen clusters' mass and max(unseen positive, unseen "
             "negative)/k, N = 0 "
@@ -338,11 +333,10 @@ def unseen_claims(
             Expected(min=0.5, max=most, tolerance=LITTLE),
             float(coin / total) if n else math.nan,
             n=n,
-            smoke=bench.smoke,
         )
     return [
         law,
-        judge(
+        bench.judge(
             f"half.sigma{sigma:g}",
             "no net does better on unseen clusters than a coin: the error over their mass is at least 1/2 "
             "(measured: "
@@ -351,7 +345,6 @@ def unseen_claims(
             Expected(min=0.5, tolerance=LITTLE),
             float(error[some].sum() / total) if n else math.nan,
             n=n,
-            smoke=bench.smoke,
         ),
     ]
 

@@ -142,7 +142,7 @@ def side_claims(data: xr.Dataset, config: Robust, bench: Bench, *, inside: bool)
         share = proportion(int(counts[worst]), n[worst])
         promised = max(1 - math.exp(log_bound(config.D[i])) for i in mine)
         claims.append(
-            judge(
+            bench.judge(
                 f"{id}.{side}",
                 f"share with {what}, the least of {len(mine)} settings ({side} Assumption 2.2): {settings}",
                 WHERE,
@@ -150,7 +150,6 @@ def side_claims(data: xr.Dataset, config: Robust, bench: Bench, *, inside: bool)
                 share.value,
                 spread=share.spread,
                 n=n[worst],
-                smoke=bench.smoke,
             )
         )
     return claims
@@ -183,7 +182,7 @@ def radius_claims(data: xr.Dataset, config: Robust, bench: Bench) -> list[Claim]
         worst = max(mine, key=lambda i: abs(ratio[i, 0] - 1))
         side = "inside" if bool(data.inside[worst]) else "outside"
         claims.append(
-            judge(
+            bench.judge(
                 id,
                 f"critical radius is {text} (measured: their ratio, farthest off in {described(worst, config)}, "
                 f"{side} Assumption 2.2)",
@@ -192,7 +191,6 @@ def radius_claims(data: xr.Dataset, config: Robust, bench: Bench) -> list[Claim]
                 float(ratio[worst, 0]),
                 spread=float(ratio[worst, 2] - ratio[worst, 1]) / 2,
                 n=int(data.n_radius[worst]) if name == "median" else min(config.n, ATTACKED) // 2,
-                smoke=bench.smoke,
                 because="the largest noise among the other class's neurons shortens the way",
             )
         )
@@ -208,7 +206,7 @@ def small_claims(data: xr.Dataset, config: Robust, bench: Bench) -> list[Claim]:
     limit = float(norm.ppf(1 - 0.01 / (2 * max(seen.sum(), 1))))
     over = data.law.sel(event="margin").values / np.exp([log_bound(d) for d in config.small])
     return [
-        judge(
+        bench.judge(
             "small.law",
             "failures of margin and radius in small dimensions follow their exact laws, sigma = 1, k = 2 "
             "(outside Assumption 2.2; measured: the largest deviation in standard errors)",
@@ -216,7 +214,6 @@ def small_claims(data: xr.Dataset, config: Robust, bench: Bench) -> list[Claim]:
             Expected(max=limit),
             float(scores.max(initial=0)),
             n=config.n,
-            smoke=bench.smoke,
         ),
         judge(
             "small.needed",

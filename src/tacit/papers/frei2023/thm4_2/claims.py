@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, judge
+from tacit.lab.claim import Claim, Expected
 from tacit.papers._shared.fits import exponent, farthest, listed
 from tacit.papers.frei2023.thm4_2.settings import Flipped
 from tacit.papers.frei2023.thm4_2.sweeps import every, places, sweep
@@ -67,7 +67,7 @@ def growth_in_k(data: xr.Dataset, config: Flipped, bench: Bench) -> list[Claim]:
         )
         tail = lengths(data, mine, 0.95) / (1 + sigma * 1.644854 / root)
         out += [
-            judge(
+            bench.judge(
                 f"exponent.k.sigma{sigma:g}",
                 f"exponent of k in the median length along z that flips a test point ({setup})",
                 WHERE,
@@ -75,9 +75,8 @@ def growth_in_k(data: xr.Dataset, config: Flipped, bench: Bench) -> list[Claim]:
                 slope.value,
                 spread=slope.spread,
                 n=ratio.size,
-                smoke=bench.smoke,
             ),
-            judge(
+            bench.judge(
                 f"prefactor.k.sigma{sigma:g}",
                 "that median is sqrt(d/k) (measured: its ratio, the farthest from 1 of all k and seeds; "
                 f"{setup})",
@@ -85,9 +84,8 @@ def growth_in_k(data: xr.Dataset, config: Flipped, bench: Bench) -> list[Claim]:
                 Expected(value=1.0, tolerance=NEAR),
                 farthest(kept(ratio)),
                 n=ratio.size,
-                smoke=bench.smoke,
             ),
-            judge(
+            bench.judge(
                 f"law.k.sigma{sigma:g}",
                 "the smallest eta that flips 95% of the points has length sqrt(d/k) + 1.645 sigma (measured: the "
                 f"ratio, farthest from 1; {setup})",
@@ -95,7 +93,6 @@ def growth_in_k(data: xr.Dataset, config: Flipped, bench: Bench) -> list[Claim]:
                 Expected(value=1.0, tolerance=NEAR),
                 farthest(kept(tail)),
                 n=ratio.size,
-                smoke=bench.smoke,
             ),
         ]
     return out
@@ -109,7 +106,7 @@ def growth_in_d(data: xr.Dataset, config: Flipped, bench: Bench) -> list[Claim]:
         found = lengths(data, mine) * np.sqrt(np.array(D) / config.few)[:, None]
         slope = exponent(D, found)
         out.append(
-            judge(
+            bench.judge(
                 f"exponent.d.sigma{sigma:g}",
                 f"exponent of d in the median length along z (d = {listed(D)}, k = {config.few}, "
                 f"sigma = {sigma:g}; {side(data, mine, D, 'd')})",
@@ -118,7 +115,6 @@ def growth_in_d(data: xr.Dataset, config: Flipped, bench: Bench) -> list[Claim]:
                 slope.value,
                 spread=slope.spread,
                 n=found.size,
-                smoke=bench.smoke,
             )
         )
     D, at = list(config.random), places(config, "random")
@@ -126,7 +122,7 @@ def growth_in_d(data: xr.Dataset, config: Flipped, bench: Bench) -> list[Claim]:
     found = lengths(data, at) * units[:, None]
     slope = exponent(D, found)
     out.append(
-        judge(
+        bench.judge(
             "example2",
             f"with k = sqrt(d) random means and sigma = 1 the median length grows like d^(1/4) (d = {listed(D)}; "
             f"{side(data, at, D, 'd')})",
@@ -135,7 +131,6 @@ def growth_in_d(data: xr.Dataset, config: Flipped, bench: Bench) -> list[Claim]:
             slope.value,
             spread=slope.spread,
             n=found.size,
-            smoke=bench.smoke,
         )
     )
     return out
@@ -153,7 +148,7 @@ def other_sweeps(data: xr.Dataset, config: Flipped, bench: Bench) -> list[Claim]
     )
     still = [i for i, setting in enumerate(every(config)) if setting.sigma == 0]
     out = [
-        judge(
+        bench.judge(
             "imbalance.bound",
             "the median length is at most sqrt(d/(c^2 k)), the theorem's order with constant 1 (measured: the "
             f"largest ratio; {setup})",
@@ -161,22 +156,20 @@ def other_sweeps(data: xr.Dataset, config: Flipped, bench: Bench) -> list[Claim]
             Expected(max=1.0),
             float(np.nanmax(ratio * c[:, None])),
             n=ratio.size,
-            smoke=bench.smoke,
         ),
-        judge(
+        bench.judge(
             "imbalance.flat",
             f"c plays no part: the median stays sqrt(d/k) (measured: the ratio, farthest from 1; {setup})",
             WHERE,
             Expected(value=1.0, tolerance=NEAR),
             farthest(kept(ratio)),
             n=ratio.size,
-            smoke=bench.smoke,
         ),
     ]
     if still:
         ratio = lengths(data, still)
         out.append(
-            judge(
+            bench.judge(
                 "limit",
                 "sigma -> 0, the points are the means themselves: the median length is sqrt(d/k) (k = "
                 f"{config.few}, "
@@ -186,7 +179,6 @@ def other_sweeps(data: xr.Dataset, config: Flipped, bench: Bench) -> list[Claim]
                 Expected(value=1.0, tolerance=NEAR),
                 farthest(kept(ratio)),
                 n=ratio.size,
-                smoke=bench.smoke,
             )
         )
     return out
@@ -204,14 +196,13 @@ def accuracy(data: xr.Dataset, config: Flipped, bench: Bench) -> list[Claim]:
     ):
         one, two = lengths(data, places(config, name))
         out.append(
-            judge(
+            bench.judge(
                 name,
                 f"{text} (k = {config.few}, d = {config.at}, sigma = {min(config.sigma):g})",
                 WHERE,
                 Expected(max=0.01),
                 float(np.abs(two / one - 1).max()),
                 n=one.size,
-                smoke=bench.smoke,
             )
         )
     K, at = len(config.K), places(config, "K")
@@ -219,7 +210,7 @@ def accuracy(data: xr.Dataset, config: Flipped, bench: Bench) -> list[Claim]:
         mine = data.ratio.isel(setting=at[s * K : (s + 1) * K]).values
         cosine = 1 / math.sqrt(1 + sigma**2 / math.log(config.D) ** 2)
         out.append(
-            judge(
+            bench.judge(
                 f"optimal.sigma{sigma:g}",
                 "no perturbation is much shorter than z: the exact radius over the length along z is the "
                 "cosine of u "
@@ -230,12 +221,11 @@ def accuracy(data: xr.Dataset, config: Flipped, bench: Bench) -> list[Claim]:
                 Expected(value=cosine, tolerance=NEAR),
                 farthest(kept(mine), cosine),
                 n=mine.size,
-                smoke=bench.smoke,
             )
         )
     share = data.flipped.sel(by="95%").isel(setting=at).values
     out.append(
-        judge(
+        bench.judge(
             "universal",
             "one z for all: at the eta that flips 95% of the points, those that smaller ones flip are flipped "
             "still (measured: the share of the points classified right that x - y z breaks, the least over k, "
@@ -244,7 +234,6 @@ def accuracy(data: xr.Dataset, config: Flipped, bench: Bench) -> list[Claim]:
             Expected(min=0.95, tolerance=0.001),
             float(share.min()),
             n=share.size,
-            smoke=bench.smoke,
         )
     )
     return out
@@ -267,25 +256,23 @@ def proof_claims(data: xr.Dataset, config: Flipped, bench: Bench) -> list[Claim]
     K, D = settings[widest].K, settings[widest].D
     over = float(data.proof.sel(lemma="D.7")[widest].max()) / math.sqrt(K)
     return [
-        judge(
+        bench.judge(
             "proof.flips",
             f"eta_1 + eta_2 flips a share of at least 1 - 4 n d^(-ln(d)/2) (measured: the least; {count})",
             APPENDIX,
             Expected(min=max(promised)),
             float(shares.sel(by="D.7").min()),
             n=shares.sel(by="D.7").size * config.tests,
-            smoke=bench.smoke,
         ),
-        judge(
+        bench.judge(
             "proof.activates",
             f"eta_1 of Lemma D.6 alone turns neurons on and flips nothing (measured: the largest share; {count})",
             APPENDIX,
             Expected(max=0.01),
             float(shares.sel(by="D.6").max()),
             n=shares.sel(by="D.6").size * config.tests,
-            smoke=bench.smoke,
         ),
-        judge(
+        bench.judge(
             "proof.constant",
             "(eta_1 + eta_2)||u|| is at most 13 sqrt(d/(c^2 k)), the constant of Lemma D.9's chain "
             "(measured: the "
@@ -294,9 +281,8 @@ def proof_claims(data: xr.Dataset, config: Flipped, bench: Bench) -> list[Claim]
             Expected(max=CONSTANT),
             float(constant.max()),
             n=constant.size,
-            smoke=bench.smoke,
         ),
-        judge(
+        bench.judge(
             "proof.small",
             f"the proof's z is shorter than sqrt(d) at k = {K}, d = {D} (measured: its length over sqrt(d); "
             "the theorem "
@@ -305,7 +291,6 @@ def proof_claims(data: xr.Dataset, config: Flipped, bench: Bench) -> list[Claim]
             Expected(max=1.0),
             over,
             n=1,
-            smoke=bench.smoke,
             because="its length is near 9/c sqrt(d/k) and falls below sqrt(d) only for k > 81/c^2, 324 at c "
             "= 1/2; "
             f"measured {over:.3g} sqrt(d), where sqrt(2d) leads to another mean",
@@ -326,7 +311,7 @@ def transfer_claims(data: xr.Dataset, config: Flipped, bench: Bench) -> list[Cla
     over = data.transfer.sel(quantile=0.5).values / median
     cost = data_cost(d, k)
     return [
-        judge(
+        bench.judge(
             "transfer.z",
             f"one z of length sqrt(d/k) + 1.645 sigma = {predicted_length(d, k, 0.95):.3g} flips 95% of the "
             "points of "
@@ -335,9 +320,8 @@ def transfer_claims(data: xr.Dataset, config: Flipped, bench: Bench) -> list[Cla
             Expected(value=0.95, tolerance=0.03),
             farthest(data.transfer_share.values[covered], 0.95),
             n=int(covered.sum()),
-            smoke=bench.smoke,
         ),
-        judge(
+        bench.judge(
             "transfer.data",
             "the class sum of one net's data flips the other nets at 1/cos times z's median length, "
             f"cos = 1/sqrt(1 + 2k/n) (measured: the ratio, farthest off; {setup})",
@@ -345,9 +329,8 @@ def transfer_claims(data: xr.Dataset, config: Flipped, bench: Bench) -> list[Cla
             Expected(value=cost, tolerance=0.05),
             farthest(over[0][others], cost),
             n=int(others.sum()),
-            smoke=bench.smoke,
         ),
-        judge(
+        bench.judge(
             "transfer.learned",
             "a universal perturbation learned on one net, in a ball of radius 2 sqrt(d/k), flips the other nets "
             "within twice z's median length, which asks for a cosine of about 1/2 with z; random directions have "
@@ -356,6 +339,5 @@ def transfer_claims(data: xr.Dataset, config: Flipped, bench: Bench) -> list[Cla
             Expected(max=2.0),
             float(over[1][others].max()),
             n=int(others.sum()),
-            smoke=bench.smoke,
         ),
     ]

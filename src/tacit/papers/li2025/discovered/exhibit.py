@@ -35,7 +35,7 @@ from tacit.certify import Radii, radius
 from tacit.certify.interval import stack
 from tacit.data import ClusterMixture, Samples
 from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, judge
+from tacit.lab.claim import Claim, Expected
 from tacit.lab.exhibit import Outcome
 from tacit.measure.subclasses import DISTINCT, Subclasses, discover
 from tacit.papers._shared.assumptions import missing_line
@@ -219,26 +219,26 @@ def claims(data: xr.Dataset, config: Discovered, bench: Bench) -> list[Claim]:
     quiet, loud = sigma <= QUIET, sigma > limit
     if quiet.any():
         made.append(
-            judge(
+            bench.judge(
                 "found", "subclasses found without labels, their number chosen by the data: the critical radius "
                 "of given labels, for sigma <= 1 (measured: the ratio, the worst of them)", WHERE,
-                Expected(value=1.0, tolerance=NEAR), farthest(found[quiet]), n=n, smoke=bench.smoke,
+                Expected(value=1.0, tolerance=NEAR), farthest(found[quiet]), n=n,
             )
         )  # fmt: skip
     made.append(
-        judge(
+        bench.judge(
             "until", f"clusters and their number are found up to sigma = {limit:g}, where the silhouette "
             f"1/(1 + sigma^2) falls to {DISTINCT:g} (measured: the largest sigma with Rand index >= {SAME})",
-            WHERE, Expected(value=expected_until), until, n=config.repeats, smoke=bench.smoke,
+            WHERE, Expected(value=expected_until), until, n=config.repeats,
         )
     )  # fmt: skip
     if loud.any():
         back = (by_labels.sel(labels="found") / by_labels.sel(labels="two")).values[loud]
         made.append(
-            judge(
+            bench.judge(
                 "beyond", "beyond that noise the classes are left whole: the radius is that of 2 labels "
                 "(measured: the ratio, the worst of them)", WHERE,
-                Expected(value=1.0, tolerance=NEAR_COUNT), farthest(back), n=n, smoke=bench.smoke,
+                Expected(value=1.0, tolerance=NEAR_COUNT), farthest(back), n=n,
             )
         )  # fmt: skip
     ratio, proved = (
@@ -252,19 +252,18 @@ def claims(data: xr.Dataset, config: Discovered, bench: Bench) -> list[Claim]:
     ):  # fmt: skip
         if chosen.any():
             made.append(
-                judge(
+                bench.judge(
                     id, f"{text} (measured: the ratio to the value of first order, the worst of counts "
                     f"{', '.join(map(str, counts[chosen]))}; certified: at least {proved[chosen].min():.3g})",
                     WHERE, Expected(value=1.0, tolerance=NEAR_COUNT), farthest(ratio[chosen]), n=n,
-                    smoke=bench.smoke,
                 )
             )  # fmt: skip
     made.append(
-        judge(
+        bench.judge(
             "features", f"after {max(config.early)} steps the hidden features of the net with 2 labels do not "
             "tell the clusters of a class apart (measured: adjusted Rand index of k-means on them, its excess "
             "over what the classes alone give)", WHERE, Expected(max=0.1), excess(data, config), n=config.repeats,
-            smoke=bench.smoke, because=SAME_UPDATE,
+            because=SAME_UPDATE,
         )
     )  # fmt: skip
     return made

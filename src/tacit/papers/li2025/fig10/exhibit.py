@@ -18,7 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, judge
+from tacit.lab.claim import Claim, Expected
 from tacit.lab.exhibit import Outcome
 from tacit.papers._shared.embeddings import class_means, embeddings_of
 from tacit.papers.li2025.fig2cd.settings import PAPERS, Embedded
@@ -114,23 +114,23 @@ def claims(data: xr.Dataset, bench: Bench) -> tuple[Claim, ...]:
         largest = np.where(apart, abs(data.of_means.sel(reading=reading).values), 0.0)
         a, b = (data.feature.values[i] for i in np.unravel_index(largest.argmax(), largest.shape))
         made += [
-            judge(
+            bench.judge(
                 f"clustered.{reading}",
                 f"{reading} embeddings: same-class correlation is significantly higher than that of different "
                 "classes (measured: the difference of means, less its 95% half-width)",
-                WHERE, Expected(min=0.0), gap - half, spread=half, n=n, smoke=bench.smoke,
+                WHERE, Expected(min=0.0), gap - half, spread=half, n=n,
             ),
-            judge(
+            bench.judge(
                 f"blocks.{reading}",
                 f"{reading} embeddings: images of every class correlate more with each other than with those of "
                 "any other class (measured: the smallest difference of means)",
-                WHERE, Expected(min=0.0), closest, n=n, smoke=bench.smoke,
+                WHERE, Expected(min=0.0), closest, n=n,
             ),
-            judge(
+            bench.judge(
                 f"orthogonal.{reading}",
                 f"{reading} embeddings: |cos(mu_a, mu_b)| <= 1/k for all class means (measured: the largest)",
                 "Section 3, Assumption 3.2; Figure 10",
-                Expected(max=1 / k), float(largest.max()), n=k, smoke=bench.smoke,
+                Expected(max=1 / k), float(largest.max()), n=k,
                 because=f"the means of {a} and {b} have |cosine| {largest.max():.2f}: " + WHY[reading],
             ),
         ]  # fmt: skip

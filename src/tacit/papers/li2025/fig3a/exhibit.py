@@ -25,7 +25,7 @@ from torch import Tensor
 from tacit.certify import Radii, radius
 from tacit.data import Samples
 from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, judge
+from tacit.lab.claim import Claim, Expected
 from tacit.lab.exhibit import Outcome
 from tacit.measure import critical_radius
 from tacit.measure.robustness import robust_curve
@@ -167,14 +167,13 @@ def claims(data: xr.Dataset, config: Curves, bench: Bench) -> tuple[Claim, ...]:
         else f"T eta = {config.T * config.eta:g}"
     )
     made = [
-        judge(
+        bench.judge(
             "clean",
             "every net classifies the test points (measured: the least clean accuracy of any net)",
             WHERE,
             Expected(min=0.99),
             float((trained_nets.radius.sel(end="upper") > 0).mean(("seed", "point")).min()),
             n=count,
-            smoke=bench.smoke,
         ),
         radius_claim("radius.2", BINARY, "upper", two, "sqrt(d/k)", setting, data, config, bench),
         radius_claim("radius.k", first, "upper", many, "sqrt(d/2)", setting, data, config, bench),
@@ -217,7 +216,7 @@ def radius_claim(
     other = float(ends.sel(end="lower" if end == "upper" else "upper", of="value"))
     word = {"upper": "attacked", "lower": "certified"}
     against = float(data.critical.sel(net=BAYES, end="upper", of="value"))
-    return judge(
+    return bench.judge(
         id,
         f"{net}: median critical radius within 3% of {formula} (measured: {word[end]}; {setting})",
         WHERE,
@@ -225,7 +224,6 @@ def radius_claim(
         measured,
         n=config.points * config.repeats,
         spread=(high - low) / 2,
-        smoke=bench.smoke,
         because=f"{measured / value:.3f} {formula} ({word['lower' if end == 'upper' else 'upper']}: "
         f"{other / value:.3f}); the Bayes rule itself has {against / value:.3f} on these points. Clusters with "
         "more training points have longer weights, whose faces are closer (not so with --set equal=true), and "
@@ -246,7 +244,7 @@ def finite_claims(data: xr.Dataset, config: Curves, bench: Bench) -> list[Claim]
             continue
         value, low, high = map(float, data.critical.sel(net=net, end="upper"))
         made.append(
-            judge(
+            bench.judge(
                 f"finite.{id}",
                 f"{net}: median critical radius over {text}, which counts the nearest of several faces (M: the "
                 "mean of the largest of as many normal numbers) and the noise that weights remember (attacked)",
@@ -255,7 +253,6 @@ def finite_claims(data: xr.Dataset, config: Curves, bench: Bench) -> list[Claim]
                 value / theory[key],
                 n=config.points * config.repeats,
                 spread=(high - low) / 2 / theory[key],
-                smoke=bench.smoke,
             )
         )
     return made
@@ -266,7 +263,7 @@ def even_claim(end: str, value: float, data: xr.Dataset, config: Curves, bench: 
     found = critical_radius(torch.from_numpy(data.even.sel(end=end).values.copy()))
     word = {"upper": "attacked", "lower": "certified"}[end]
     bayes = float(data.radius.isel(seed=0).sel(net=BAYES, end="upper").median())
-    return judge(
+    return bench.judge(
         f"radius.k.equal.{word}",
         f"{names(config)[1]}, as many training points of each cluster: median critical radius within 3% of "
         f"sqrt(d/2) (measured: {word})",
@@ -275,7 +272,6 @@ def even_claim(end: str, value: float, data: xr.Dataset, config: Curves, bench: 
         found.value,
         n=config.points,
         spread=(found.high - found.low) / 2,
-        smoke=bench.smoke,
         because=f"{found.value / value:.4f} sqrt(d/2); the Bayes rule itself has {bayes / value:.3f} on these "
         "points, and the noise of n/k points that weights remember takes off a factor of sqrt(1 + k/n)",
     )
@@ -292,7 +288,7 @@ def order_claim(data: xr.Dataset, config: Curves, bench: Bench) -> Claim:
         float((pooled(data, net, "lower").sort().values / least.clamp_min(1e-300)).min())
         for net in names(config)[1:]
     )
-    return judge(
+    return bench.judge(
         "order",
         f"trained with {config.k} labels the net is more robust at every radius (measured: the least ratio, over "
         "all accuracies and h, of the certified radius up to which it is kept to the attacked one with 2 labels)",
@@ -300,7 +296,6 @@ def order_claim(data: xr.Dataset, config: Curves, bench: Bench) -> Claim:
         Expected(min=1.0),
         lead,
         n=config.points * config.repeats,
-        smoke=bench.smoke,
     )
 
 
@@ -312,7 +307,7 @@ def longer_claim(id: str, net: str, data: xr.Dataset, config: Curves, bench: Ben
     after = critical_radius(
         torch.from_numpy(data.later.sel(later_net=net, end="upper").values.copy())
     )
-    return judge(
+    return bench.judge(
         f"longer.{id}",
         f"{net}: the radius at T = {config.T} is that of longer training (measured: attacked critical radius "
         f"after {config.longer} steps, T eta = {config.longer * config.eta:g}, over that after {config.T})",
@@ -320,7 +315,6 @@ def longer_claim(id: str, net: str, data: xr.Dataset, config: Curves, bench: Ben
         Expected(value=1.0, tolerance=STILL),
         after.value / before.value,
         n=config.points,
-        smoke=bench.smoke,
     )
 
 

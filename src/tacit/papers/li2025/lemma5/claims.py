@@ -99,7 +99,7 @@ def sample(data: xr.Dataset, config: Coefficients, bench: Bench) -> list[Claim]:
     some, pairs = 1 - 1 / (config.n / config.k + 1), 2 * config.m * config.k
     reached = (1 - 1 / (3 * config.m**2)) ** pairs
     return [
-        judge(
+        bench.judge(
             "A6",
             "the seven properties of the sample hold with Delta = 4 sqrt(d) ln d (measured: the largest ratio of "
             f"a side to its bound; property {int(np.argmax(properties)) + 1})",
@@ -107,9 +107,8 @@ def sample(data: xr.Dataset, config: Coefficients, bench: Bench) -> list[Claim]:
             Expected(max=1.0),
             max(properties),
             n=config.n,
-            smoke=bench.smoke,
         ),
-        judge(
+        bench.judge(
             "A12",
             "at the start each cluster has n/(3km^2) points or more that activate each neuron (measured: the "
             "least number over all pairs)",
@@ -117,7 +116,6 @@ def sample(data: xr.Dataset, config: Coefficients, bench: Bench) -> list[Claim]:
             Expected(min=needed),
             float(data.least_active),
             n=pairs,
-            smoke=bench.smoke,
             because=f"the number is uniform on 0..n/k: one of {pairs} pairs has none with probability "
             f"{1 - some**pairs:.2f}; the proposition's own probability, 1 - m^-0.01 at most, is "
             f"{1 - config.m**-0.01:.3f}; all pairs reach n/(3km^2) with {reached:.2f} even for n/k to infinity",
@@ -166,9 +164,7 @@ def induction(data: xr.Dataset, config: Coefficients, bench: Bench) -> list[Clai
         id: str, statement: str, where: str, expected: Expected, value: float, because: str = ""
     ) -> Claim:
         """Over the moments."""
-        return judge(
-            id, statement, where, expected, value, n=len(t), smoke=bench.smoke, because=because
-        )
+        return bench.judge(id, statement, where, expected, value, n=len(t), because=because)
 
     return [
         claim(
@@ -248,36 +244,33 @@ def growth(data: xr.Dataset, config: Coefficients, bench: Bench) -> list[Claim]:
     upper = data.lam_most / np.maximum(4 * np.log1p(data.t), 1e-300)
     inside = bool((lower[1:] >= 0).all())
     return [
-        judge(
+        bench.judge(
             "slope",
             f"lambda grows as log(eta t): its slope by ln t from eta t = 1 to {config.late:.0e} is 1/(1 + k/n)",
             where,
             Expected(value=1 / kappa, tolerance=0.05),
             float(slope),
             n=count,
-            smoke=bench.smoke,
         ),
-        judge(
+        bench.judge(
             "offset",
             "and its offset is that of ln(eta t d/(mk)) (measured: lambda of the fitted line at eta t = 1)",
             where,
             Expected(value=offset, tolerance=0.15),
             float(height),
             n=count,
-            smoke=bench.smoke,
         ),
-        judge(
+        bench.judge(
             "offset.printed",
             "lambda is log(eta t) (measured: lambda - log(eta t) on the fitted line at eta t = 1)",
             where,
             Expected(value=0.0, tolerance=0.5),
             float(height),
             n=count,
-            smoke=bench.smoke,
             because=f"the factor d/(mk) = {config.d / (config.m * config.k):.3g} is left out: lambda = Omega(1) "
             "long before T = 1/eta",
         ),
-        judge(
+        bench.judge(
             "law",
             "lambda over the solution of q + e^q - 1 = kappa (d/(mk)) eta t, lambda = q/kappa, from eta t = 0.05 "
             "on (the ratio farthest from 1)",
@@ -285,9 +278,8 @@ def growth(data: xr.Dataset, config: Coefficients, bench: Bench) -> list[Claim]:
             Expected(value=1.0, tolerance=0.05),
             float(law[usual][np.abs(law[usual] - 1).argmax()]),
             n=int(usual.sum()),
-            smoke=bench.smoke,
         ),
-        judge(
+        bench.judge(
             "B23",
             "ln(eta t)/4 <= lambda <= 4 ln(t + 1) (measured: the largest of lambda / (4 ln(t+1)); inf where the "
             "lower bound fails)",
@@ -295,6 +287,5 @@ def growth(data: xr.Dataset, config: Coefficients, bench: Bench) -> list[Claim]:
             Expected(max=1.0),
             float(upper[1:].max()) if inside else math.inf,
             n=data.sizes["time"],
-            smoke=bench.smoke,
         ),
     ]

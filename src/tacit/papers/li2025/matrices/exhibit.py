@@ -55,7 +55,7 @@ from torch import Tensor
 
 from tacit.data import ClusterMixture, Samples
 from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, judge
+from tacit.lab.claim import Claim, Expected
 from tacit.lab.exhibit import Outcome
 from tacit.measure import cosines
 from tacit.nets import MultiClassNet, TwoLayerNet
@@ -269,7 +269,7 @@ def dying(setting: Setting) -> float:
 
 def label_claims(data: xr.Dataset, config: Labels, bench: Bench) -> tuple[Claim, ...]:
     """Section 6.1 and the caption of Figure 2."""
-    tell: Tell = partial(judge, n=config.repeats, smoke=bench.smoke)
+    tell: Tell = partial(bench.judge, n=config.repeats)
     own, other = (of_class(data.cosine, own=own) for own in (True, False))
     average, slack = config.averaged(math.inf), SILENT * config.noise_cosine
     made = [
@@ -312,7 +312,7 @@ def label_claims(data: xr.Dataset, config: Labels, bench: Bench) -> tuple[Claim,
 
 def value_claims(data: xr.Dataset, config: Ablation, bench: Bench) -> tuple[Claim, ...]:
     """Appendix E.1: averaging at each value; for Figures 6 and 7 also that it fails at the largest one."""
-    tell: Tell = partial(judge, n=config.repeats, smoke=bench.smoke)
+    tell: Tell = partial(bench.judge, n=config.repeats)
     enough = [value for value in config.values if value < NECESSARY.get(config.vary, math.inf)]
     made: list[Claim] = []
     for value in enough:

@@ -131,7 +131,7 @@ def accuracy_claims(data: xr.Dataset, config: MultiClass, bench: Bench) -> list[
     """Clean accuracy and cross-entropy at the K where they are worst."""
     clean = proportion(int(data.correct.min()), config.n)
     return [
-        judge(
+        bench.judge(
             "accuracy",
             f"clean accuracy is nearly 1 (measured: the least over k = {listed(config)})",
             WHERE,
@@ -139,16 +139,14 @@ def accuracy_claims(data: xr.Dataset, config: MultiClass, bench: Bench) -> list[
             clean.value,
             spread=clean.spread,
             n=config.n,
-            smoke=bench.smoke,
         ),
-        judge(
+        bench.judge(
             "loss",
             "the cross-entropy of the subclass labels is below exp(-C d), C = 1/2 (measured: the largest C)",
             WHERE,
             Expected(min=C),
             float(-data.log_loss.max()) / config.D,
             n=config.n,
-            smoke=bench.smoke,
         ),
     ]
 
@@ -163,7 +161,7 @@ def radius_claims(data: xr.Dataset, config: MultiClass, bench: Bench) -> list[Cl
     off = exact.flat[np.abs(exact - 1).argmax()]
     order = data["median"].sel(end="high").values * np.sqrt(K)
     return [
-        judge(
+        bench.judge(
             "radius",
             f"critical radius over 2 sqrt(d/(k+6)), at the k farthest off of {listed(config)}",
             WHERE,
@@ -171,7 +169,6 @@ def radius_claims(data: xr.Dataset, config: MultiClass, bench: Bench) -> list[Cl
             float(noisy[0, worst]),
             spread=float(noisy[2, worst] - noisy[1, worst]) / 2,
             n=config.attacked,
-            smoke=bench.smoke,
             because="the largest noise among the k/2 opposite centres shortens the way",
         ),
         judge(
@@ -183,14 +180,13 @@ def radius_claims(data: xr.Dataset, config: MultiClass, bench: Bench) -> list[Cl
             n=int(K.sum()),
             smoke=False,
         ),
-        judge(
+        bench.judge(
             "order",
             "the radius is of the order sqrt(d/k): at most 2 sqrt(d/k) (measured: the largest ratio)",
             WHERE,
             Expected(max=2.0),
             float(order.max()),
             n=config.attacked,
-            smoke=bench.smoke,
         ),
     ]
 
@@ -203,7 +199,7 @@ def proof_claims(data: xr.Dataset, config: MultiClass, bench: Bench) -> list[Cla
     length = float(data.proof_length.sel(K=shown))
     along = data.centre_along.values * (K + 2) / (2 * np.sqrt(K))
     return [
-        judge(
+        bench.judge(
             "proof.flips",
             "the proof's rho = 3(1+c)/k (S+ - S-) flips nearly every sample (measured: the share)",
             PROOF,
@@ -211,7 +207,6 @@ def proof_claims(data: xr.Dataset, config: MultiClass, bench: Bench) -> list[Cla
             flipped.value,
             spread=flipped.spread,
             n=config.n,
-            smoke=bench.smoke,
         ),
         judge(
             "proof.length",

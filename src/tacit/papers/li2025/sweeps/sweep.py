@@ -29,7 +29,7 @@ from scipy.optimize import brentq
 
 from tacit.data import Samples
 from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, judge
+from tacit.lab.claim import Claim, Expected
 from tacit.nets import MultiClassNet, TwoLayerNet
 from tacit.papers._shared.fits import exponent, listed
 from tacit.papers.li2025.sweeps.settings import Sweep
@@ -121,7 +121,7 @@ def exponent_claim(
     (axis,) = (name for name in along.dims if name != "seed")
     places = along[axis].values.tolist()
     found = exponent(places, along.transpose(axis, "seed").values)
-    return judge(
+    return bench.judge(
         id,
         f"{statement} (exponent of {axis}, fitted over {listed(places)})",
         where,
@@ -129,7 +129,6 @@ def exponent_claim(
         found.value,
         spread=found.spread,
         n=along.size,
-        smoke=bench.smoke,
         because=because,
     )
 

@@ -39,7 +39,7 @@ def radius_claims(data: xr.Dataset, config: Sweep, bench: Bench) -> list[Claim]:
         exponent_claim(f"radius.{axis}", text, f"{WHERE}, 3", power, data[f"radius_{axis}"], bench)
         for axis, power in (("d", 0.5), ("k", -0.5), ("n", 0.0), ("time", 0.0))
     ] + [
-        judge(
+        bench.judge(
             "radius.prefactor",
             "critical radius over sqrt(d/k)/sqrt(1 + k/n), the mean over seeds farthest from 1 in all settings "
             f"({OUTSIDE})",
@@ -47,7 +47,6 @@ def radius_claims(data: xr.Dataset, config: Sweep, bench: Bench) -> list[Claim]:
             Expected(value=1.0, tolerance=0.05),
             farthest(ratio.mean(1)),
             n=ratio.size * config.points,
-            smoke=bench.smoke,
         ),
         judge(
             "radius.certified",
@@ -59,7 +58,7 @@ def radius_claims(data: xr.Dataset, config: Sweep, bench: Bench) -> list[Claim]:
             n=data.sizes["point"],
             smoke=False,
         ),
-        judge(
+        bench.judge(
             "radius.order",
             f"robust accuracy is 0 at C sqrt(d/k) with C = 2(1+c) = 4 (measured: the least C at which none of "
             f"{config.points} points survives, the largest in all settings)",
@@ -67,7 +66,6 @@ def radius_claims(data: xr.Dataset, config: Sweep, bench: Bench) -> list[Claim]:
             Expected(max=4.0),
             float(most.max()),
             n=ratio.size * config.points,
-            smoke=bench.smoke,
         ),
     ]
 
@@ -94,7 +92,7 @@ def weight_claims(data: xr.Dataset, config: Sweep, bench: Bench) -> list[Claim]:
         )
         for axis, power in powers
     ] + [
-        judge(
+        bench.judge(
             "close.d",
             f"d alone does not make it small: its part L4 stays at the {floor} (measured: the ratio at d = "
             f"{config.d[-1]})",
@@ -103,19 +101,17 @@ def weight_claims(data: xr.Dataset, config: Sweep, bench: Bench) -> list[Claim]:
             float(largest.mean()),
             spread=float(np.ptp(largest)) / 2,
             n=len(largest),
-            smoke=bench.smoke,
         ),
-        judge(
+        bench.judge(
             "close.L4",
             f"L4 is the {floor} in every setting from time 0.3 on (measured: the ratio farthest from 1)",
             "Lemma B.25",
             Expected(value=1.0, tolerance=0.1),
             farthest(remembered[late].mean(1)),
             n=remembered.size,
-            smoke=bench.smoke,
             because="at few points a cluster, uneven counts: the sum over own clusters of 1/|I_j| is larger",
         ),
-        judge(
+        bench.judge(
             "close.eps",
             f"{text}: at most C eps with C = 204 sqrt(k) + k + ..., Lemma B.25's (measured: the largest C; eps = "
             f"{eps.min():.2g} to {eps.max():.2g} here, so the bound is idle)",
@@ -123,29 +119,26 @@ def weight_claims(data: xr.Dataset, config: Sweep, bench: Bench) -> list[Claim]:
             Expected(max=204 * math.sqrt(min(config.k))),
             float((close / eps).max()),
             n=close.size,
-            smoke=bench.smoke,
         ),
-        judge(
+        bench.judge(
             "bias.eps",
             "biases are at most eps/6 (measured: the largest ratio)",
             "Lemma B.10",
             Expected(max=1.0),
             float((6 * bias / eps).max()),
             n=bias.size,
-            smoke=bench.smoke,
         ),
-        judge(
+        bench.judge(
             "bias",
             "the largest bias over lambda |J_s|/d, the mean over seeds farthest from 1 from time 0.3 on",
             f"{WHERE}, 2",
             Expected(value=1.0, tolerance=0.15),
             farthest((bias * settings.d / lam / (settings.k / 2))[late].mean(1)),
             n=bias.size,
-            smoke=bench.smoke,
             because="the bias follows the points, lambda the clusters: the class with more points has a larger "
             "one",
         ),
-        judge(
+        bench.judge(
             "lambda",
             "lambda over its law (1/kappa) ln(1 + kappa eta T d/(mk)) and so on, farthest from 1 from time 0.3 "
             "on",
@@ -153,7 +146,6 @@ def weight_claims(data: xr.Dataset, config: Sweep, bench: Bench) -> list[Claim]:
             Expected(value=1.0, tolerance=0.05),
             farthest((lam / law[:, None])[late].mean(1)),
             n=lam.size,
-            smoke=bench.smoke,
         ),
     ]
 
@@ -166,7 +158,7 @@ def accuracy_claims(data: xr.Dataset, config: Sweep, bench: Bench) -> list[Claim
     log = float(np.log(settings.d).max())
     constant = -math.log(max(1 - right.low, 1e-300)) / log**2
     return [
-        judge(
+        bench.judge(
             "clean",
             f"clean accuracy is 1 - exp(-Omega(log^2 d)) (measured: the least of all settings; C log^2 d with C "
             f"up to {constant:.2g} is supported by {config.test} test points)",
@@ -175,7 +167,6 @@ def accuracy_claims(data: xr.Dataset, config: Sweep, bench: Bench) -> list[Claim
             right.value,
             spread=right.spread,
             n=config.test,
-            smoke=bench.smoke,
         )
     ]
 
@@ -189,7 +180,7 @@ def proof_claims(data: xr.Dataset, config: Sweep, bench: Bench) -> list[Claim]:
     k = min(config.k)
     length = 4 / math.sqrt(k) / math.sqrt(2)
     return [
-        judge(
+        bench.judge(
             "proof.flips",
             "rho = -y 2(1+c)/k (S+ - S-), c = 1, breaks nearly every test point (measured: the least share of "
             "all settings)",
@@ -198,7 +189,6 @@ def proof_claims(data: xr.Dataset, config: Sweep, bench: Bench) -> list[Claim]:
             flipped.value,
             spread=flipped.spread,
             n=config.test,
-            smoke=bench.smoke,
         ),
         judge(
             "proof.length",

@@ -97,7 +97,7 @@ def claims(data: xr.Dataset, config: Sweep, bench: Bench) -> tuple[Claim, ...]:
 
     def fall(id: str, statement: str, ratio: xr.DataArray, because: str = "") -> Claim:
         """The distance at one end of an axis over that at the other: at most 1."""
-        return judge(
+        return bench.judge(
             id,
             f"{text} {statement} (measured: the ratio)",
             WHERE,
@@ -105,7 +105,6 @@ def claims(data: xr.Dataset, config: Sweep, bench: Bench) -> tuple[Claim, ...]:
             float(ratio.mean()),
             spread=float(np.ptp(ratio.values)) / 2,
             n=config.repeats,
-            smoke=bench.smoke,
             because=because,
         )
 
@@ -119,7 +118,7 @@ def claims(data: xr.Dataset, config: Sweep, bench: Bench) -> tuple[Claim, ...]:
             data.relative_n,
             bench,
         ),
-        judge(
+        bench.judge(
             "relative.d",
             f"{text}, over lambda, falls with d to what the remembered noise leaves, k/sqrt(n) (measured: the "
             f"ratio at d = {config.d[-1]})",
@@ -128,7 +127,6 @@ def claims(data: xr.Dataset, config: Sweep, bench: Bench) -> tuple[Claim, ...]:
             float(largest.mean()),
             spread=float(np.ptp(largest)) / 2,
             n=config.repeats,
-            smoke=bench.smoke,
         ),
         fall(
             "absolute.n",

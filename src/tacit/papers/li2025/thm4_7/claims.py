@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, judge
+from tacit.lab.claim import Claim, Expected
 from tacit.measure import proportion
 from tacit.papers._shared.fits import farthest
 from tacit.papers.li2025.sweeps.settings import Sweep
@@ -52,7 +52,7 @@ def radius_claims(data: xr.Dataset, config: Sweep, bench: Bench) -> list[Claim]:
             data.early_k,
             bench,
         ),
-        judge(
+        bench.judge(
             "radius.prefactor",
             f"critical radius over sqrt(d/2)/sqrt(1 + k/n) at d = {config.d[-1]}",
             f"{WHERE}, 3",
@@ -60,9 +60,8 @@ def radius_claims(data: xr.Dataset, config: Sweep, bench: Bench) -> list[Claim]:
             float(largest.mean()),
             spread=float(np.ptp(largest)) / 2,
             n=config.repeats * config.points,
-            smoke=bench.smoke,
         ),
-        judge(
+        bench.judge(
             "radius.certified",
             "no perturbation of length sqrt(d)/10, the proof's, breaks a test point (measured: the certified "
             f"share at the base; certified median {np.median(lower):.3f} sqrt(d), attacked "
@@ -72,18 +71,16 @@ def radius_claims(data: xr.Dataset, config: Sweep, bench: Bench) -> list[Claim]:
             kept.value,
             spread=kept.spread,
             n=lower.size,
-            smoke=bench.smoke,
         ),
-        judge(
+        bench.judge(
             "radius.least",
             "no attacked radius in any setting is below sqrt(d)/10 (measured: the least, over sqrt(d))",
             f"{WHERE}, 3",
             Expected(min=PROVED),
             float((settings.of(data, "least") / np.sqrt(settings.d)).min()),
             n=len(settings.rows) * config.repeats * config.points,
-            smoke=bench.smoke,
         ),
-        judge(
+        bench.judge(
             "clean",
             f"clean accuracy is 1 - exp(-Omega(log^2 d)) (measured: the least of all settings, {config.test} "
             "points)",
@@ -92,7 +89,6 @@ def radius_claims(data: xr.Dataset, config: Sweep, bench: Bench) -> list[Claim]:
             clean.value,
             spread=clean.spread,
             n=config.test,
-            smoke=bench.smoke,
             because="a class none of whose h neurons learned its feature is not recognised",
         ),
     ]
@@ -115,7 +111,7 @@ def weight_claims(data: xr.Dataset, config: Sweep, bench: Bench) -> list[Claim]:
             )
             for axis, power in (("k", 0.5), ("n", -0.5))
         ),
-        judge(
+        bench.judge(
             "close.d",
             f"{text}: d alone does not make it small (measured: the ratio at d = {config.d[-1]})",
             f"{WHERE}, 2",
@@ -123,9 +119,8 @@ def weight_claims(data: xr.Dataset, config: Sweep, bench: Bench) -> list[Claim]:
             float(largest.mean()),
             spread=float(np.ptp(largest)) / 2,
             n=config.repeats,
-            smoke=bench.smoke,
         ),
-        judge(
+        bench.judge(
             "lambda",
             "lambda over the law q + (e^q - 1)/(k-1) = kappa (d/(hk)) eta T, q = kappa lambda, the mean over "
             "seeds farthest from 1",
@@ -133,16 +128,14 @@ def weight_claims(data: xr.Dataset, config: Sweep, bench: Bench) -> list[Claim]:
             Expected(value=1.0, tolerance=0.05),
             farthest(lam.mean(1) / np.array(law)),
             n=lam.size,
-            smoke=bench.smoke,
         ),
-        judge(
+        bench.judge(
             "lambda.log",
             "lambda >= 2 ln k at eta T = k^8 (measured: the least ratio)",
             "Appendix C.3, after Lemma C.24",
             Expected(min=1.0),
             float((lam / (2 * np.log(settings.k))).min()),
             n=lam.size,
-            smoke=bench.smoke,
         ),
     ]
 
@@ -154,18 +147,17 @@ def dead_claims(data: xr.Dataset, config: Sweep, bench: Bench) -> list[Claim]:
     due = float(settings.of(data, "expected_dead").sum())
     neurons = int((settings.k * config.h).sum() * config.repeats)
     return [
-        judge(
+        bench.judge(
             "dead",
             f"every neuron is near its feature (measured: how many of {neurons} have less than half of lambda)",
             f"{WHERE}, 2; Lemma C.5",
             Expected(value=0.0),
             float(dead),
             n=neurons,
-            smoke=bench.smoke,
             because="a neuron that no point of its cluster activates at the start may stay off: that "
             "has probability 1/(|I_j| + 1), k/n, which Lemma C.5 needs small for all hk neurons at once",
         ),
-        judge(
+        bench.judge(
             "dead.count",
             "no more than the start leaves off: the sum over neurons of 1/(|I_j| + 1) (noise of other clusters' "
             "points revives some)",
@@ -173,6 +165,5 @@ def dead_claims(data: xr.Dataset, config: Sweep, bench: Bench) -> list[Claim]:
             Expected(max=due, tolerance=2 * math.sqrt(due)),
             float(dead),
             n=neurons,
-            smoke=bench.smoke,
         ),
     ]

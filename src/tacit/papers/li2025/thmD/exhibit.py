@@ -22,7 +22,7 @@ import xarray as xr
 from tacit.certify import radius
 from tacit.data import ClusterMixture, Samples, cluster_mixture, orthogonal_centres
 from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, judge
+from tacit.lab.claim import Claim, Expected
 from tacit.lab.exhibit import Outcome
 from tacit.measure import critical_radius, proportion
 from tacit.nets import TwoLayerNet, average_net, decoupled_net
@@ -120,7 +120,7 @@ def average_claims(data: xr.Dataset, config: Biases, bench: Bench) -> list[Claim
     setting = f"over the {cells} of {data.accuracy.size} biases with accuracy >= {ACCURATE}"
     both = (accurate.median_plus + accurate.median_minus) / 2
     return [
-        judge(
+        bench.judge(
             "D1",
             "f_avg without biases classifies clean samples (measured: accuracy)",
             WHERE + "D.1",
@@ -128,34 +128,30 @@ def average_claims(data: xr.Dataset, config: Biases, bench: Bench) -> list[Claim
             clean.value,
             spread=clean.spread,
             n=config.n,
-            smoke=bench.smoke,
         ),
-        judge(
+        bench.judge(
             "D2.beyond",
             f"robust accuracy of f_avg at {BEYOND:g} sqrt(d/k), the largest {setting}",
             WHERE + "D.2",
             Expected(value=0.0, tolerance=1e-3),
             float(accurate.survive_beyond.max()),
             n=n,
-            smoke=bench.smoke,
         ),
-        judge(
+        bench.judge(
             "D2.unit",
             f"robust accuracy of f_avg at sqrt(d/k) itself, the largest {setting}: one class survives",
             WHERE + "D.2",
             Expected(max=max(config.K1, config.K - config.K1) / config.K, tolerance=0.015),
             float(accurate.survive_unit.max()),
             n=n,
-            smoke=bench.smoke,
         ),
-        judge(
+        bench.judge(
             "D2.average",
             f"critical radius of f_avg averaged over the classes, over sqrt(d/k), the largest {setting}",
             WHERE + "D.2",
             Expected(max=1.0, tolerance=0.01),
             float(both.max()),
             n=n,
-            smoke=bench.smoke,
         ),
     ]
 
@@ -164,7 +160,7 @@ def decoupled_claims(data: xr.Dataset, config: Biases, bench: Bench) -> list[Cla
     """D.3, and the critical radius by both readings of f = 0."""
     kept = proportion(int(data.kept_third.sel(net="f_dec")), config.n)
     claims = [
-        judge(
+        bench.judge(
             "D3",
             "f_dec is sqrt(d)/3-robust (measured: robust accuracy there)",
             WHERE + "D.3",
@@ -172,7 +168,6 @@ def decoupled_claims(data: xr.Dataset, config: Biases, bench: Bench) -> list[Cla
             kept.value,
             spread=kept.spread,
             n=config.n,
-            smoke=bench.smoke,
         )
     ]
     readings = (
@@ -192,7 +187,7 @@ def decoupled_claims(data: xr.Dataset, config: Biases, bench: Bench) -> list[Cla
         )
         reading = "" if id == "ties" else " where sign(0) = -1"
         claims.append(
-            judge(
+            bench.judge(
                 f"D3.{id}",
                 f"critical radius of f_dec is {name}{reading} (measured: their ratio)",
                 WHERE + "D.3",
@@ -200,7 +195,6 @@ def decoupled_claims(data: xr.Dataset, config: Biases, bench: Bench) -> list[Cla
                 float(median),
                 spread=float(high - low) / 2,
                 n=config.n // 2,
-                smoke=bench.smoke,
             )
         )
     return claims

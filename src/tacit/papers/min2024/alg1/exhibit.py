@@ -213,14 +213,13 @@ def _claims(config: Estimates, data: xr.Dataset, bench: Bench) -> list[Claim]:
         for p in config.p:
             measured = _farthest(at.sel(by=name, p=p).values)
             claims.append(
-                judge(
+                bench.judge(
                     f"{name}.p{p:g}",
                     f"Algorithm 1 as {name}, p = {p:g}, D = {max(config.D)}: estimate / dist",
                     WHERE,
                     Expected(value=1.0, tolerance=AGREES),
                     measured,
                     n=config.repeats,
-                    smoke=bench.smoke,
                     because=SCALE if measured > 1 else STALL if name == "released" else SHORT,
                 )
             )

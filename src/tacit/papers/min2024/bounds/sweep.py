@@ -75,7 +75,7 @@ def bound_claim(id: str, statement: str, where: str, found: list[Tail], bench: B
     if not telling:
         reason = f"at C = 1/2 the bound is 1 or more in all {len(found)} settings: nothing can violate it"
         return untestable(id, f"{statement}, C = 1/2", where, Expected(min=C), reason)
-    return judge(
+    return bench.judge(
         id,
         f"{statement}, C = 1/2 (measured: the largest C; the bound is below 1 in {telling} of "
         f"{len(found)} settings)",
@@ -83,7 +83,6 @@ def bound_claim(id: str, statement: str, where: str, found: list[Tail], bench: B
         Expected(min=C),
         largest,
         n=found[0].n,
-        smoke=bench.smoke,
         because=f"the counts exclude C = 1/2: the largest C is {largest:.3g}",
     )
 

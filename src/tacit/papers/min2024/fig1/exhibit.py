@@ -24,7 +24,7 @@ from torch import Tensor
 
 from tacit.data import Samples, min2024_mixture
 from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, judge, untestable
+from tacit.lab.claim import Claim, Expected, untestable
 from tacit.lab.exhibit import Outcome
 from tacit.measure.neurons import learned_directions
 from tacit.nets import TwoLayerNet
@@ -151,7 +151,7 @@ def claims(
     ) -> Claim:
         if n == 0:
             return untestable(id, text, WHERE, expected, NONE)
-        return judge(id, text, WHERE, expected, measured, n=n, smoke=bench.smoke, because=because)
+        return bench.judge(id, text, WHERE, expected, measured, n=n, because=because)
 
     return (
         state("averages", "p = 1: mass of each sign within cosine .95 of its class average (least share)",

@@ -10,7 +10,7 @@ import torch
 import xarray as xr
 
 from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, judge
+from tacit.lab.claim import Claim, Expected
 from tacit.measure import critical_radius
 from tacit.papers.min2024.fig2.settings import Conjecture
 
@@ -39,7 +39,7 @@ def claims(data: xr.Dataset, config: Conjecture, bench: Bench) -> tuple[Claim, .
     def add(rows: list[Row], n: int) -> None:
         """Judge the rows, which rest on n nets."""
         made.extend(
-            judge(
+            bench.judge(
                 r.id,
                 r.text,
                 r.where,
@@ -47,7 +47,6 @@ def claims(data: xr.Dataset, config: Conjecture, bench: Bench) -> tuple[Claim, .
                 r.measured,
                 spread=r.spread,
                 n=n,
-                smoke=bench.smoke,
             )
             for r in rows
         )

@@ -234,7 +234,7 @@ def law_claim(data: xr.Dataset, config: NearAlignment, bench: Bench) -> Claim:
     owns = (config.K1, config.K - config.K1)
     theory = np.array([[saddle_share(p, own, config.D) for p in LAW_P] for own in owns])
     gap = float(abs(data.law_inward.transpose("own", "law_p").values - theory).max())
-    return judge(
+    return bench.judge(
         "average.saddle",
         "near the average w comes closer where the part of w - c t off the span is longer than sqrt(p-2) times "
         "the part in it: share of random neighbours against its Beta law (largest gap)",
@@ -242,7 +242,6 @@ def law_claim(data: xr.Dataset, config: NearAlignment, bench: Bench) -> Claim:
         Expected(max=4 * math.sqrt(0.25 / config.n)),
         gap,
         n=config.n * len(LAW_P) * 2,
-        smoke=bench.smoke,
     )
 
 

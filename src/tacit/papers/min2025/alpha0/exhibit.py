@@ -31,7 +31,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, judge, untestable
+from tacit.lab.claim import Claim, Expected, untestable
 from tacit.lab.exhibit import Outcome
 from tacit.nets import TwoLayerNet
 from tacit.papers._shared.sphere import (
@@ -143,7 +143,7 @@ def claims(data: xr.Dataset, config: Circle, bench: Bench) -> Iterator[Claim]:
         if not who.any():
             return untestable(id, text, WHERE, DEGREE, NONE)
         most = float(measured.where(who).max())
-        return judge(id, text, WHERE, DEGREE, most, n=int(who.sum()), smoke=bench.smoke)
+        return bench.judge(id, text, WHERE, DEGREE, most, n=int(who.sum()))
 
     def learned(id: str, text: str, goals: tuple[float, ...], p: float) -> Claim:
         end = data.sel(p=p).isel(time=-1)
@@ -151,7 +151,7 @@ def claims(data: xr.Dataset, config: Circle, bench: Bench) -> Iterator[Claim]:
         share = float((end.mass.where(near, 0).sum("neuron") / end.mass.sum("neuron")).min())
         text = f"p = {p:g}: at the end the mass is within cosine {NEAR:g} of {text} (least share)"
         n = data.sizes["seed"]
-        return judge(id, text, OBSERVED, Expected(min=NEAR), share, n=n, smoke=bench.smoke)
+        return bench.judge(id, text, OBSERVED, Expected(min=NEAR), share, n=n)
 
     for p in config.p:
         early, phi = data.aligning.sel(p=p), data.phi.sel(p=p)

@@ -26,7 +26,7 @@ from matplotlib.ticker import NullLocator
 from tacit.attack import minimal
 from tacit.data import ClusterMixture, min2024_mixture
 from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, judge
+from tacit.lab.claim import Claim, Expected
 from tacit.lab.exhibit import Outcome
 from tacit.measure.distance.function import function_distance
 from tacit.nets import TwoLayerNet, average_net, centre_net
@@ -112,14 +112,14 @@ def claims(data: xr.Dataset, config: Learned, bench: Bench) -> tuple[Claim, ...]
         if at.size:
             found = data.dist.sel(p=at)
             made.append(
-                judge(
+                bench.judge(
                     id, text, WHERE, Expected(max=CLOSE), float(found.max()), n=int(found.size),
-                    spread=float(np.ptp(found.values) / 2), smoke=bench.smoke,
+                    spread=float(np.ptp(found.values) / 2),
                 )
             )  # fmt: skip
     first, last = phases(data)
     made += [
-        judge(
+        bench.judge(
             "change",
             "the change from averages to centres is at p = 2 (measured: the middle between the last p at which "
             "every seed learns averages and the first from which on every seed learns centres)",
@@ -128,16 +128,14 @@ def claims(data: xr.Dataset, config: Learned, bench: Bench) -> tuple[Claim, ...]
             (first + last) / 2,
             spread=(last - first) / 2,
             n=config.repeats * len(config.p),
-            smoke=bench.smoke,
         ),
-        judge(
+        bench.judge(
             "p-bar",
             f"training fits at every p up to {max(config.p):g} (measured: the share of trainings)",
             "min2024, Conjecture 1",
             Expected(min=1.0),
             float(data.arrived.mean()),
             n=int(data.arrived.size),
-            smoke=bench.smoke,
         ),
     ]
     for id, at, value, text in (
@@ -148,10 +146,9 @@ def claims(data: xr.Dataset, config: Learned, bench: Bench) -> tuple[Claim, ...]
             found = np.median(data.radius.sel(p=at).values, -1)
             worst = found.ravel()[np.abs(found - value).argmax()]
             made.append(
-                judge(
+                bench.judge(
                     id, f"the critical radius, {text} (measured: the one furthest from it)", WHERE,
                     Expected(value=value, tolerance=0.02 * value), float(worst), n=int(found.size),
-                    smoke=bench.smoke,
                 )
             )  # fmt: skip
     return tuple(made)

@@ -24,7 +24,7 @@ from matplotlib.figure import Figure
 from tacit.certify import radius
 from tacit.data import cluster_mixture, min2024_mixture, orthogonal_centres
 from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, judge
+from tacit.lab.claim import Claim, Expected
 from tacit.lab.exhibit import Outcome
 from tacit.measure import Tail, proportion
 from tacit.measure.tails import VISIBLE
@@ -62,7 +62,7 @@ def run(config: Robust, bench: Bench) -> Outcome:
             found,
             bench,
         ),
-        judge(
+        bench.judge(
             "ceiling",
             "no robust accuracy at sqrt(2)/2 exceeds max(K1, K2)/K (the largest of F^(p), Bayes)",
             WHERE + ", optimal robust classifier",
@@ -70,9 +70,8 @@ def run(config: Robust, bench: Bench) -> Outcome:
             best / config.points,
             spread=proportion(best, config.points).spread,
             n=config.points,
-            smoke=bench.smoke,
         ),
-        judge(
+        bench.judge(
             "reached",
             f"F^({max(config.p):g}) is robust at 0.95 sqrt(2)/2 without clean loss",
             WHERE + ", optimal robust classifier",
@@ -80,9 +79,8 @@ def run(config: Robust, bench: Bench) -> Outcome:
             float(data.kept_below.sel(p=max(config.p))) / config.points,
             spread=proportion(int(data.kept_below.sel(p=max(config.p))), config.points).spread,
             n=config.points,
-            smoke=bench.smoke,
         ),
-        judge(
+        bench.judge(
             "lost",
             f"F^({max(config.p):g}) is robust nowhere at 1.05 sqrt(2)/2",
             WHERE + ", optimal robust classifier",
@@ -90,9 +88,8 @@ def run(config: Robust, bench: Bench) -> Outcome:
             float(beyond) / config.points,
             spread=proportion(int(beyond), config.points).spread,
             n=config.points,
-            smoke=bench.smoke,
         ),
-        judge(
+        bench.judge(
             "bayes.radius",
             f"radii of F^(p), p in {list(config.p)}, and of the Bayes rule agree (measured: the largest median "
             "relative gap beyond the interval of the latter)",
@@ -100,7 +97,6 @@ def run(config: Robust, bench: Bench) -> Outcome:
             Expected(max=1e-3),
             float(data.bayes_gap.max()),
             n=config.points,
-            smoke=bench.smoke,
         ),
         *(
             approach_claim(data.disagree.sel(ratio=ratio), config, bench)
@@ -120,7 +116,7 @@ def approach_claim(disagree: xr.DataArray, config: Robust, bench: Bench) -> Clai
     least, last = int(disagree.min()), int(disagree.sel(p=max(config.p)))
     nearest = float(disagree.p.values[int(disagree.values.argmin())])
     ratio = float(disagree.ratio)
-    return judge(
+    return bench.judge(
         f"bayes.sign.{ratio:g}",
         f"the largest p, {max(config.p):g}, disagrees least with the Bayes rule at D/(alpha^2 K) = {ratio:g} "
         "(measured: the lower limit of its disagreements over the upper limit of the fewest of any p)",
@@ -128,7 +124,6 @@ def approach_claim(disagree: xr.DataArray, config: Robust, bench: Bench) -> Clai
         Expected(max=1.0),
         proportion(last, config.n).low / proportion(least, config.n).high,
         n=config.n,
-        smoke=bench.smoke,
         because=f"p = {nearest:g} is closest: as p grows F^(p) becomes the nearest-centre rule, which is "
         "the Bayes rule only as noise vanishes",
     )

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, judge
+from tacit.lab.claim import Claim, Expected
 from tacit.papers.min2025.transition.settings import Transition
 
 WHERE = "Poster, Observations"
@@ -33,9 +33,9 @@ def claims(data: xr.Dataset, config: Transition, bench: Bench) -> tuple[Claim, .
 
 def share_of(passed: xr.DataArray, id: str, text: str, where: str, bench: Bench) -> Claim:
     """The share of trainings that passed: all are expected to."""
-    return judge(
+    return bench.judge(
         id, text + " (measured: the share of trainings)", where, Expected(min=1.0),
-        float(passed.mean()), n=int(passed.size), smoke=bench.smoke,
+        float(passed.mean()), n=int(passed.size),
     )  # fmt: skip
 
 
@@ -79,7 +79,7 @@ def turning(data: xr.Dataset, bench: Bench) -> list[Claim]:
     steps = at.diff("noisy_init")
     gap = np.abs(data.noisy_boundary - data.estimated_boundary)
     made = [
-        judge(
+        bench.judge(
             "noise.estimated",
             "with noise, centres are learned from the p on at which turning takes as long as the lag "
             "(measured: the largest gap in p)",
@@ -87,13 +87,12 @@ def turning(data: xr.Dataset, bench: Bench) -> list[Claim]:
             Expected(max=0.3),
             float(gap.max()),
             n=int(gap.size),
-            smoke=bench.smoke,
         )
     ]
     if steps.size:
         made.insert(
             0,
-            judge(
+            bench.judge(
                 "noise.rises",
                 "with noise and drawn counts the boundary rises as the init shrinks (measured: the least rise "
                 "from one init to the next; a scratch run had seen 2.4 at 1e-30 and 2.7 at 1e-70)",
@@ -101,7 +100,6 @@ def turning(data: xr.Dataset, bench: Bench) -> list[Claim]:
                 Expected(min=0.0),
                 float(steps.min()),
                 n=int(steps.size),
-                smoke=bench.smoke,
             ),
         )
     return made
@@ -114,7 +112,7 @@ def limits(data: xr.Dataset, config: Transition, bench: Bench) -> list[Claim]:
     for kind in ("equal", "drawn"):
         at = data.boundary.sel(counts=kind, side="centres", init=least)
         made.append(
-            judge(
+            bench.judge(
                 f"limit.{kind}",
                 f"{kind} counts, init {least:g}: centres are learned from p = 2 on",
                 THEORY,
@@ -122,7 +120,6 @@ def limits(data: xr.Dataset, config: Transition, bench: Bench) -> list[Claim]:
                 float(at.mean()),
                 spread=half_range(at),
                 n=int(at.size),
-                smoke=bench.smoke,
             )
         )
     return made
@@ -140,7 +137,7 @@ def predictions(data: xr.Dataset, bench: Bench) -> list[Claim]:
             if not len(known):
                 continue
             made.append(
-                judge(
+                bench.judge(
                     f"predicted.{side}.{kind}",
                     f"{kind} counts, init <= {SMALLISH:g}: the boundary of the {side} phase is the predicted one "
                     "(measured: the largest gap in p)",
@@ -148,7 +145,6 @@ def predictions(data: xr.Dataset, bench: Bench) -> list[Claim]:
                     Expected(max=0.05),
                     float(known.max()),
                     n=len(known),
-                    smoke=bench.smoke,
                     because="the prediction ends when the first cluster is fitted, and with unequal counts the "
                     "others follow while its pull fades"
                     if kind == "drawn"
@@ -170,7 +166,7 @@ def radii(data: xr.Dataset, config: Transition, bench: Bench) -> list[Claim]:
         found = attacked.values[learned.sel(side=side).values]
         if len(found):
             made.append(
-                judge(
+                bench.judge(
                     f"radius.{side}",
                     f"where the {side} phase is, the robust radius of a centre is {text} (measured: the median)",
                     WHERE,
@@ -178,7 +174,6 @@ def radii(data: xr.Dataset, config: Transition, bench: Bench) -> list[Claim]:
                     float(np.median(found)),
                     spread=half_range(found),
                     n=len(found),
-                    smoke=bench.smoke,
                 )
             )
     return made
@@ -195,14 +190,13 @@ def fitting(data: xr.Dataset, config: Transition, bench: Bench) -> list[Claim]:
             "min2024, Conjecture 1",
             bench,
         ),
-        judge(
+        bench.judge(
             "time",
             "the time to fit is the predicted one (measured: the largest gap in log10)",
             THEORY,
             Expected(max=0.1),
             float(gap.max()),
             n=int(gap.size),
-            smoke=bench.smoke,
         ),
     ]
 
