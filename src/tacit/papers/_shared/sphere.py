@@ -111,8 +111,7 @@ class Globe:
         self.colours = np.array([to_rgb(SIGNS[1 if s > 0 else -1]) for s in sign])
         axes.set_aspect("equal")
         axes.set_axis_off()
-        axes.set_xlim(-1.22, 1.22)
-        axes.set_ylim(-1.18, 1.18)
+        axes.set(xlim=(-1.22, 1.22), ylim=(-1.18, 1.18))
         axes.add_patch(
             Circle((0, 0), 1, facecolor="#F7F7F5", edgecolor="0.72", linewidth=0.9, zorder=0)
         )
@@ -213,9 +212,7 @@ def key(axes: Axes, **place: Any) -> None:
 
 def decades(axes: Axes, times: Sequence[float] | Array) -> None:
     """A logarithmic axis of time."""
-    axes.set_xscale("log")
-    axes.set_xlim(float(times[0]), float(times[-1]))
-    axes.set_xlabel("time $t$")
+    axes.set(xscale="log", xlim=(float(times[0]), float(times[-1])), xlabel="time $t$")
 
 
 def clock(time: float) -> str:

@@ -38,11 +38,7 @@ def cluster_panel(axes: Axes, data: xr.Dataset) -> None:
     interval_dots(axes, d[shown], ends[:, shown], 1, r"random means, $\sigma=1$")
     axes.axhline(2, color="0.7", linewidth=1)
     axes.annotate("two clusters", (d[-1], 2.2), ha="right", va="bottom", color="0.4")
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_ylim(0.7, None)
-    axes.set_xlabel("$d$")
-    axes.set_ylabel("largest $k$")
+    axes.set(xscale="log", yscale="log", ylim=(0.7, None), xlabel="$d$", ylabel="largest $k$")
     axes.set_title("clusters that Assumption 2.2 admits")
     axes.legend(loc="upper left")
 
@@ -61,10 +57,7 @@ def cosine_panel(axes: Axes, data: xr.Dataset) -> None:
                 markerfacecolor="white" if s else f"C{i}",
                 label=rf"$k={K}$, $\sigma={name}$",
             )
-    axes.set_xscale("log")
-    axes.set_ylim(0, 0.085)
-    axes.set_xlabel("$d$")
-    axes.set_ylabel(r"largest $|\cos(\mu_i,\mu_j)|$")
+    axes.set(xscale="log", ylim=(0, 0.085), xlabel="$d$", ylabel=r"largest $|\cos(\mu_i,\mu_j)|$")
     axes.set_title("how correlated few clusters may be")
     axes.legend(loc="upper left", ncols=2)
 
@@ -83,7 +76,6 @@ def property_panel(axes: Axes, data: xr.Dataset, config: Reach) -> None:
     axes.axhline(1, **THEORY, label="threshold")
     axes.set_xticks(places, [str(name) for name in data.property.values])
     top = float(data.worst.where(np.isfinite(data.worst)).max())
-    axes.set_ylim(0, 1.75 * max(1.0, top))
-    axes.set_ylabel("worst ratio to the threshold")
+    axes.set(ylim=(0, 1.75 * max(1.0, top)), ylabel="worst ratio to the threshold")
     axes.set_title(f"P1 to P6 in {config.datasets} data sets a setting")
     axes.legend(loc="upper center", ncols=2, fontsize=8)

@@ -41,9 +41,7 @@ def separable_panel(axes: Axes, data: xr.Dataset, config: Beyond) -> None:
     interval_dots(axes, config.K, rows(split), 0, "means linearly separable")
     error = data.error.mean("seed").values
     axes.plot(config.K, error, MARKERS[1] + "-", color="C1", label="test error of the ReLU net")
-    axes.set_ylim(-0.03, 1.05)
-    axes.set_xlabel("clusters $k$")
-    axes.set_ylabel("share")
+    axes.set(ylim=(-0.03, 1.05), xlabel="clusters $k$", ylabel="share")
     axes.set_title(f"random means on the sphere, $d={config.D}$")
     axes.legend(loc="center left")
 
@@ -72,15 +70,12 @@ def radius_panel(axes: Axes, data: xr.Dataset, config: Beyond) -> None:
             "training sets not\nlinearly separable", (fine[-1], 0.98), xycoords=("data", "axes fraction"),
             xytext=(-4, 0), textcoords="offset points", ha="right", va="top", fontsize=8.5,
         )  # fmt: skip
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlim(fine[0], fine[-1])
+    axes.set(xscale="log", yscale="log", xlim=(fine[0], fine[-1]))
     axes.set_xticks(K, [f"{k:g}" for k in K])
     ticks = [t for t in (0.25, 0.5, 1, 2, 4, 8) if 0.6 * ends[0].min() < t < math.sqrt(config.D)]
     axes.set_yticks(ticks, [f"{t:g}" for t in ticks])
     axes.minorticks_off()
-    axes.set_xlabel("clusters $k$")
-    axes.set_ylabel(r"median $\ell_2$ radius")
+    axes.set(xlabel="clusters $k$", ylabel=r"median $\ell_2$ radius")
     axes.set_title("how far a test point is from being broken")
     axes.legend(loc="lower left", fontsize=8.5)
 
@@ -100,8 +95,7 @@ def error_panel(axes: Axes, data: xr.Dataset, config: Beyond, law: str) -> None:
             x, error, MARKERS[i % len(MARKERS)], color=f"C{i}", label=label, zorder=3,
             markerfacecolor=f"C{i}" if near else "white", markersize=8 - 1.5 * (i % 3),
         )  # fmt: skip
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    axes.set(xscale="log", yscale="log")
     axes.set_xticks(x, [f"{v:g}" for v in x])
     axes.minorticks_off()
     axes.set_xlabel("$n/d$")

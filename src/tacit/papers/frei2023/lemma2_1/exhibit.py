@@ -178,10 +178,7 @@ def law_panel(axes: Axes, data: xr.Dataset, config: Separator) -> None:
         interval_dots(
             axes, law[index].flatten()[shown], rows(found)[:, shown], index, f"{NAMES[means]} means"
         )
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlim(*ends)
-    axes.set_ylim(*ends)
+    axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
     axes.set_xlabel(r"law: mean of $Q(y_j u^\top\mu_j/(\sigma\Vert u\Vert))$ over the clusters")
     axes.set_ylabel(r"counted $P(y\,u^\top x\leq 0)$")
     axes.set_title(f"outside the assumption: $d={config.D}$, $k\\leq{max(config.K)}$")
@@ -203,11 +200,8 @@ def bound_panel(axes: Axes, data: xr.Dataset, config: Separator) -> None:
             textcoords="offset points",
             ha="center",
         )
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_ylim(2, float(-data.inside_law.min()) * 3)
-    axes.set_xlim(d.min() / 1.6, d.max() * 1.6)
-    axes.set_xlabel("$d$")
+    axes.set(xscale="log", yscale="log", ylim=(2, float(-data.inside_law.min()) * 3))
+    axes.set(xlim=(d.min() / 1.6, d.max() * 1.6), xlabel="$d$")
     axes.set_ylabel(r"$-\log_{10}P(y\,u^\top x\leq 0)$ (higher: fewer errors)")
     axes.set_title(r"inside the assumption, $\sigma=1/\sqrt{d}$")
     axes.legend(loc="center right", bbox_to_anchor=(1, 0.45))

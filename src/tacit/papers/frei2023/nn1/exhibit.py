@@ -158,14 +158,11 @@ def radius_panel(axes: Axes, data: xr.Dataset, config: Neighbour) -> None:
         name = "1-NN" if rule == "1-NN" else "$f_{FA}$"
         label = rf"{name}: $d^{{\,{slope.value:.4f}\pm{slope.spread:.4f}}}$"
         interval_dots(axes, d, rows(map(critical_radius, radii)), index, label)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    axes.set(xscale="log", yscale="log")
     axes.set_xticks(d, [f"{x:g}" for x in d])
     axes.set_yticks([5, 10, 20, 40, 80], ["5", "10", "20", "40", "80"])
     axes.minorticks_off()
-    axes.set_ylim(theory[1][0] * 0.9, theory[0][-1] * 1.3)
-    axes.set_xlabel("$d$")
-    axes.set_ylabel("critical radius")
+    axes.set(ylim=(theory[1][0] * 0.9, theory[0][-1] * 1.3), xlabel="$d$", ylabel="critical radius")
     axes.set_title(rf"exact radii, $k={config.K}$, $\sigma=1/\sqrt{{d}}$")
     axes.legend(loc="upper left")
 
@@ -186,12 +183,10 @@ def ratio_panel(axes: Axes, data: xr.Dataset, config: Neighbour) -> None:
             interval_dots(
                 axes, k[mine], ends[:, mine], 2, label, markerfacecolor=fill, markersize=7
             )
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    axes.set(xscale="log", yscale="log")
     axes.set_xticks(k, [f"{x:g}" for x in k])
     axes.set_yticks([1, 2, 4], ["1", "2", "4"])
     axes.minorticks_off()
-    axes.set_xlabel("clusters $k$")
-    axes.set_ylabel("radius of 1-NN / radius of $f_{FA}$")
+    axes.set(xlabel="clusters $k$", ylabel="radius of 1-NN / radius of $f_{FA}$")
     axes.set_title(f"how much more robust 1-NN is, $d={config.at}$")
     axes.legend(loc="upper left")

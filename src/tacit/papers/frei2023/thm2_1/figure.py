@@ -63,12 +63,9 @@ def residual_panel(axes: Axes, data: xr.Dataset, config: Direction) -> None:
             textcoords="offset points", fontsize=8.5,
         )  # fmt: skip
     axes.plot([], [], "D", color="0.4", markerfacecolor="none", label="neurons of a sign united")
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlabel(r"depth $-\log L$")
+    axes.set(xscale="log", yscale="log", xlabel=r"depth $-\log L$")
     axes.set_ylabel(r"KKT residual $\rho$ at slackness $\leq 0.005$")
-    axes.set_title(f"the flow's direction becomes stationary ({config.loss[0]})")
-    axes.set_ylim(3e-4, 50)  # room for the legend
+    axes.set(title=f"the flow's direction becomes stationary ({config.loss[0]})", ylim=(3e-4, 50))
     axes.legend(fontsize=7.5, loc="upper right", ncols=2)
 
 
@@ -92,9 +89,7 @@ def margin_panel(axes: Axes, data: xr.Dataset, config: Direction) -> None:
         axes.axhline(limit, **{**THEORY, "color": f"C{j}"})
     axes.set_xscale("log")
     top = float(data.limit_margin.max())
-    axes.set_ylim(0, 1.12 * top)
-    axes.set_xlabel(r"depth $-\log L$")
-    axes.set_ylabel(r"margin$/\|\theta\|^2$")
+    axes.set(ylim=(0, 1.12 * top), xlabel=r"depth $-\log L$", ylabel=r"margin$/\|\theta\|^2$")
     axes.set_title("the margin rises to the exact limit's (dashed)")
     axes.legend(fontsize=7.5, loc="lower right", ncols=len(config.sigma))
 
@@ -153,8 +148,7 @@ def cluster_panel(axes: Axes, data: xr.Dataset, config: Direction) -> None:
             text, (0.02, d * float(bound)), xycoords=("axes fraction", "data"), xytext=(0, 3),
             textcoords="offset points", fontsize=8.5,
         )  # fmt: skip
-    axes.set_ylim(0, 1.2 * axes.get_ylim()[1])
-    axes.set_xlabel("cluster")
+    axes.set(ylim=(0, 1.2 * axes.get_ylim()[1]), xlabel="cluster")
     axes.set_ylabel(r"$d\,\sum_{i\in q}\lambda_i v_j^2\phi_{ij}$, own sign")
     axes.set_title("every cluster pulls about as hard")
     axes.legend(fontsize=7.5, loc="center right")
@@ -185,10 +179,7 @@ def sweep_panel(axes: Axes, data: xr.Dataset, config: Direction) -> None:
     axes.axhline(STATIONARITY, **THEORY)
     axes.annotate("bar", (0.02, STATIONARITY), xycoords=("axes fraction", "data"), xytext=(0, 3),
                   textcoords="offset points", fontsize=8.5)  # fmt: skip
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlabel("width")
-    axes.set_ylabel(r"KKT residual $\rho$")
+    axes.set(xscale="log", yscale="log", xlabel="width", ylabel=r"KKT residual $\rho$")
     axes.set_title(f"any width; large inits keep a floor (depth {config.shallow:g})")
     axes.legend(fontsize=7.5, loc="center right")
 
@@ -212,6 +203,5 @@ def global_panel(axes: Axes, data: xr.Dataset) -> None:
                   textcoords="offset points", ha="right", fontsize=8.5)  # fmt: skip
     axes.set_ylim(min(0.5, 0.95 * float(np.nanmin([pair, flow]))), 1.06)
     axes.set_xlabel("data set (10 points in 3 dimensions), sorted")
-    axes.set_ylabel("margin over the global one")
-    axes.set_title("a KKT point need not be the best")
+    axes.set(ylabel="margin over the global one", title="a KKT point need not be the best")
     axes.legend(fontsize=7.5, loc="lower right")

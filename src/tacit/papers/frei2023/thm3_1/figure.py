@@ -40,8 +40,7 @@ def near_panel(axes: Axes, data: xr.Dataset, config: Generalise) -> None:
         axes.plot(
             places(data, s), 1 - cosine, MARKERS[s], color=f"C{s}", label=rf"$\sigma={sigma:g}$"
         )
-    axes.set_yscale("log")
-    axes.set_ylabel(r"$1-\cos(\theta,-\nabla L)$")
+    axes.set(yscale="log", ylabel=r"$1-\cos(\theta,-\nabla L)$")
     axes.tick_params(labelbottom=False)
     axes.set_title(f"how near to a KKT point: $d={config.D}$, $k={config.K}$")
     axes.legend(loc="upper left", ncols=len(config.sigma))
@@ -68,8 +67,7 @@ def net_panel(axes: Axes, data: xr.Dataset, config: Generalise) -> None:
     axes.axhline(bound, **THEORY, label=r"Theorem A.1: $4nd^{-\ln(d)/2}$")
     axes.plot([], [], "v", color="0.4", label="95% limit: none wrong")
     axes.plot([], [], color="0.4", linewidth=1, dashes=(4, 4), label="all nets together")
-    axes.set_yscale("log")
-    axes.set_ylim(bound / 30, max(1e-3, 100 * bound))
+    axes.set(yscale="log", ylim=(bound / 30, max(1e-3, 100 * bound)))
     axes.set_xticks(range(per), data.net.values, rotation=35, ha="right")
     axes.set_ylabel("test error")
     axes.legend(loc="upper right", fontsize=9)
@@ -101,8 +99,7 @@ def count_panel(axes: Axes, data: xr.Dataset, config: Generalise) -> None:
     least = 0.5 / (config.draws * k)
     axes.set_xscale("log")
     axes.set_yscale("symlog", linthresh=least)
-    axes.set_ylim(-least / 3, 4)
-    axes.set_xlabel("training points $n$ (the last is $k\\ln^2 d$)")
+    axes.set(ylim=(-least / 3, 4), xlabel="training points $n$ (the last is $k\\ln^2 d$)")
     axes.set_ylabel("test error")
     axes.set_title(f"fewer points: $k={k}$, $d={config.D}$, {config.draws} data sets each")
     axes.legend(loc="upper right", fontsize=9)
@@ -121,7 +118,6 @@ def law_panel(axes: Axes, data: xr.Dataset, config: Generalise) -> None:
         )  # fmt: skip
         top = max(top, float(law.max()) * 1.1)
     axes.plot([0, top], [0, top], **THEORY, label="equal")
-    axes.set_xlabel(r"max(unseen positive, unseen negative)$/k$")
-    axes.set_ylabel("test error")
+    axes.set(xlabel=r"max(unseen positive, unseen negative)$/k$", ylabel="test error")
     axes.set_title(f"what unseen clusters cost, $k={k}$")
     axes.legend(loc="upper left")

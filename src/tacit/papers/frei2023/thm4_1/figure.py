@@ -44,9 +44,7 @@ def radius_panel(axes: Axes, data: xr.Dataset, config: Robust) -> None:
         )
     mark(axes, EIGHTH, r"$\sqrt{d}/8$ (Theorem 4.1)", 0.25)
     mark(axes, 0.5, r"$\sqrt{d}/2$", 0.05)
-    axes.set_xlim(0, 0.68)
-    axes.set_ylim(0, 1.02)
-    axes.set_xlabel(r"radius$/\sqrt{d}$")
+    axes.set(xlim=(0, 0.68), ylim=(0, 1.02), xlabel=r"radius$/\sqrt{d}$")
     axes.set_ylabel("share of test points below")
     axes.set_title("radius of the constructed net (in or outside Assumption 2.2)")
     axes.legend(loc="upper left", fontsize=8.5, frameon=True, edgecolor="none", framealpha=0.6)
@@ -65,13 +63,10 @@ def failure_panel(axes: Axes, data: xr.Dataset, config: Robust) -> None:
         shown = [(d, e) for d, e in zip(config.small, found, strict=True) if e.value > 0]
         if shown:
             interval_dots(axes, [d for d, _ in shown], rows(e for _, e in shown), index, name)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    axes.set(xscale="log", yscale="log")
     ticks = [d for d in (16, 25, 50, 100, 200) if fine[0] <= d <= fine[-1]]
     axes.set_xticks(ticks, [str(d) for d in ticks])
     axes.minorticks_off()
-    axes.set_ylim(0.3 / config.n, 1.2)
-    axes.set_xlabel("$d$")
-    axes.set_ylabel("probability")
+    axes.set(ylim=(0.3 / config.n, 1.2), xlabel="$d$", ylabel="probability")
     axes.set_title(r"small $d$, $\sigma=1$, $k=2$ (outside)")
     axes.legend(loc="lower left")

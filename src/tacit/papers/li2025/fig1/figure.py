@@ -57,8 +57,7 @@ def pentagon_panel(axes: Axes, data: xr.Dataset) -> None:
     axes.annotate(r"$f_{FD}=0$", (0.0, -0.3), color="C2", ha="center", va="center")
     axes.set_aspect("equal")
     axes.grid(False)
-    axes.set_xlabel(r"$x_1/\Vert\mu\Vert$")
-    axes.set_ylabel(r"$x_2/\Vert\mu\Vert$")
+    axes.set(xlabel=r"$x_1/\Vert\mu\Vert$", ylabel=r"$x_2/\Vert\mu\Vert$")
     axes.set_title("five centres in the plane that sum to zero")
 
 
@@ -98,8 +97,7 @@ def distance_panel(axes: Axes, data: xr.Dataset) -> None:
     axes.set_xscale("log")
     axes.set_xticks(K, [str(k) for k in K])
     axes.minorticks_off()
-    axes.set_ylim(0, 1.25)
-    axes.set_xlabel("clusters $k$ on a simplex (open: the negative class)")
+    axes.set(ylim=(0, 1.25), xlabel="clusters $k$ on a simplex (open: the negative class)")
     axes.set_ylabel(r"distance to the boundary$/\sqrt{d}$")
     axes.set_title("a centre's distance to the two boundaries")
     axes.legend(loc="upper right")
@@ -136,6 +134,5 @@ def hyperplane_panel(axes: Axes, h: float) -> None:
     axes.legend(loc="lower center", frameon=True, edgecolor="none")
     axes.set_aspect("equal")
     axes.grid(False)
-    axes.set_xlabel("along the hyperplane")
-    axes.set_ylabel("height")
+    axes.set(xlabel="along the hyperplane", ylabel="height")
     axes.set_title(f"Figure 4: points at height $\\pm h$ ($h={h:g}$)")

@@ -68,6 +68,5 @@ def histogram(axes: Axes, here: xr.Dataset, label: np.ndarray, bound: float) -> 
         between, np.zeros_like(between), "|", color="black", markersize=12, label="class means"
     )
     axes.axvspan(-bound, bound, color="0.9", zorder=0, linewidth=0, label=r"$|\cos| \leq 1/k$")
-    axes.set_xlabel("cosine of a pair")
-    axes.set_ylabel("density")
+    axes.set(xlabel="cosine of a pair", ylabel="density")
     axes.legend(loc="upper right", fontsize="small")

@@ -331,9 +331,7 @@ def draw(data: xr.Dataset, config: Curves) -> Figure:
     axes.plot(data.level, bayes, color="0.6", linewidth=1, linestyle=":", label=label)
     mark(axes, math.sqrt(config.d / config.k), r"$\sqrt{d/k}$", 0.9)
     mark(axes, math.sqrt(config.d / 2), r"$\sqrt{d/2}$", 0.9)
-    axes.set_xlim(0, float(data.level[-1]))
-    axes.set_ylim(0, 1.03)
-    axes.set_xlabel(r"$\ell_2$ radius")
+    axes.set(xlim=(0, float(data.level[-1])), ylim=(0, 1.03), xlabel=r"$\ell_2$ radius")
     axes.set_ylabel("robust accuracy")
     axes.set_title(
         f"one data set, two kinds of labels: $k$ = {config.k}, $d$ = {config.d}, "

@@ -34,12 +34,8 @@ def recursion_panel(axes: Axes, data: xr.Dataset) -> None:
     axes.plot(t, data.bias_error.values[1:], "^-", color="C2", label="biases")
     axes.axhline(1e-12, **THEORY)
     axes.annotate(r"$10^{-12}$", (t[0], 1.7e-12), color="0.35")
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_ylim(1e-17, 30)
-    axes.set_xlabel("step $t$")
-    axes.set_ylabel("relative error of a neuron")
-    axes.set_title("weights rebuilt from the coefficients")
+    axes.set(xscale="log", yscale="log", ylim=(1e-17, 30), xlabel="step $t$")
+    axes.set(ylabel="relative error of a neuron", title="weights rebuilt from the coefficients")
     axes.legend(loc="center right")
 
 
@@ -80,9 +76,7 @@ def growth_panel(axes: Axes, data: xr.Dataset, config: Coefficients) -> None:
             fontsize=8,
             color="0.4",
         )
-    axes.set_xscale("log")
-    axes.set_xlabel(r"time $\eta t$")
-    axes.set_ylabel("coefficient")
+    axes.set(xscale="log", xlabel=r"time $\eta t$", ylabel="coefficient")
     axes.set_title(r"$\lambda$ is $\log(\eta t\,d/(mk))$")
     axes.legend(loc="upper left", fontsize=8)
 
@@ -97,11 +91,7 @@ def margin_panel(axes: Axes, data: xr.Dataset, config: Coefficients) -> None:
     axes.plot(
         time, data.gap_hat_same[seen], color="C2", label=r"largest $\hat\Delta_q$ in a cluster"
     )
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_ylim(1e-4, 60)
-    axes.set_xlabel(r"time $\eta t$")
-    axes.set_ylabel("margin")
+    axes.set(xscale="log", yscale="log", ylim=(1e-4, 60), xlabel=r"time $\eta t$", ylabel="margin")
     axes.set_title("margins keep their proportions")
     axes.legend(loc="lower right", fontsize=8)
 
@@ -117,9 +107,7 @@ def active_panel(axes: Axes, data: xr.Dataset, config: Coefficients) -> None:
         time, data.other_active, "s-", markersize=3, color="C1", label="points of the other label"
     )
     axes.axhline(1, **THEORY)
-    axes.set_xscale("log")
-    axes.set_ylim(-0.03, 1.08)
-    axes.set_xlabel(r"time $\eta t$ (the start at the left edge)")
+    axes.set(xscale="log", ylim=(-0.03, 1.08), xlabel=r"time $\eta t$ (the start at the left edge)")
     axes.set_ylabel("share of active pairs")
     axes.set_title(f"activation sets ($n={config.n}$, $2m={2 * config.m}$ neurons)")
     axes.set_xlim(left=float(time[0]) / math.sqrt(2))

@@ -117,8 +117,7 @@ def draw_values(data: xr.Dataset, config: Ablation) -> Figure:
     curve(own, data, config, "own")
     curve(other, data, config, "other")
     bottom.legend(*own.get_legend_handles_labels(), loc="outside lower center", ncols=4)
-    own.set_ylabel("cosine")
-    own.set_title("features of the neuron's own class")
+    own.set(ylabel="cosine", title="features of the neuron's own class")
     other.set_title("features of the other class")
     setting = config.at(config.values[0])
     for panel in (own, other):
@@ -162,8 +161,7 @@ def heat_map(
         at = range(0, size, max(1, math.ceil(size / LEGIBLE)))
         set_ticks(list(at), [str(i + 1) for i in at], fontsize=7)
     axes.grid(visible=False)
-    axes.set_title(title)
-    axes.set_xlabel(columns)
+    axes.set(title=title, xlabel=columns)
     if axes.get_subplotspec().is_first_col():  # type: ignore[union-attr]
         axes.set_ylabel(r"feature $\mu_i$")
     return image
@@ -188,11 +186,9 @@ def scatter(axes: Axes, groups: list[tuple[str, xr.DataArray, xr.DataArray]], ti
     low, high = min(ends), max(ends)
     room = 0.06 * (high - low) + 1e-4
     axes.plot([low - room, high + room], [low - room, high + room], **THEORY)
-    axes.set_xlim(low - room, high + room)
-    axes.set_ylim(low - room, high + room)
+    axes.set(xlim=(low - room, high + room), ylim=(low - room, high + room))
     axes.locator_params(nbins=5)
-    axes.set_xlabel("cosine by the reduced dynamics")
-    axes.set_title(title)
+    axes.set(xlabel="cosine by the reduced dynamics", title=title)
     axes.legend(loc="upper left", fontsize=8, handletextpad=0.2)
 
 

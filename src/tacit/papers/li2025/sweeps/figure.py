@@ -81,9 +81,7 @@ def plain(value: float, _position: int | None = None) -> str:
 
 def log_axes(axes: Axes, config: Sweep, axis: str) -> None:
     """Both logarithmic; ticks at the settings, time in decades."""
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlabel(LABELS[axis])
+    axes.set(xscale="log", yscale="log", xlabel=LABELS[axis])
     axes.yaxis.set_major_formatter(FuncFormatter(plain))
     axes.yaxis.set_minor_formatter(FuncFormatter(plain))
     if axis != "time":

@@ -35,12 +35,9 @@ def bias_panel(axes: Axes, data: xr.Dataset) -> None:
         r"$b_- = b_+ + d$", (-0.3, 0.75), rotation=45, ha="right", va="bottom", color="0.25"
     )
     axes.annotate(r"$b_- = b_+ - d$", (0.62, -0.42), rotation=45, ha="left", va="top", color="0.25")
-    axes.set_xlim(b[0], b[-1])
-    axes.set_ylim(b[0], b[-1])
-    axes.set_aspect("equal")
+    axes.set(xlim=(b[0], b[-1]), ylim=(b[0], b[-1]), aspect="equal")
     axes.grid(False)
-    axes.set_xlabel("$b_+/d$")
-    axes.set_ylabel("$b_-/d$")
+    axes.set(xlabel="$b_+/d$", ylabel="$b_-/d$")
     axes.set_title(f"$f_{{avg}}$ (white: accuracy below {ACCURATE})")
     axes.figure.colorbar(image, ax=axes, label=r"mean critical radius of the classes$/\sqrt{d/k}$")
 
@@ -70,9 +67,7 @@ def curve_panel(axes: Axes, data: xr.Dataset, config: Biases) -> None:
         (math.sqrt(0.5), r"$\sqrt{d/2}$", 0.9),
     ):
         mark(axes, at, text, height, left=at < 1 / 3)
-    axes.set_ylim(0, 1.03)
-    axes.set_xlim(0, x[-1])
-    axes.set_xlabel(r"$\ell_2$ radius$/\sqrt{d}$")
+    axes.set(ylim=(0, 1.03), xlim=(0, x[-1]), xlabel=r"$\ell_2$ radius$/\sqrt{d}$")
     axes.set_ylabel("robust accuracy")
     axes.set_title(f"$d={config.D}$, $k={config.K}$: exact, {config.n:,} samples")
     axes.legend(loc="lower left")

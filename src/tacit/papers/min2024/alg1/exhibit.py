@@ -243,23 +243,18 @@ def draw(data: xr.Dataset, config: Estimates) -> Figure:
     by_D.set_xscale("log")
     by_D.set_xticks(config.D, [str(D) for D in config.D], minor=False)
     by_D.set_xticks([], minor=True)
-    by_D.set_xlabel("dimension $D$")
-    by_D.set_title(f"$p$ = {shown:g}")
-    by_D.set_ylabel("estimate / dist($f$, $F$)")
+    by_D.set(xlabel="dimension $D$", title=f"$p$ = {shown:g}", ylabel="estimate / dist($f$, $F$)")
     _methods(by_p, config.p, ratio.sel(D=worst))
     by_p.set_xticks(config.p)
-    by_p.set_xlabel("$p$")
-    by_p.set_title(f"$D$ = {worst}")
+    by_p.set(xlabel="$p$", title=f"$D$ = {worst}")
     by_p.legend(loc="lower left")
     truth = float(data.truth.sel(D=worst, p=shown).isel(seed=0))
     for index, variant in enumerate(METHODS[:2], 1):
         curve = data.budget_estimate.sel(variant=variant) / truth
         by_steps.plot(data.max_iter, curve, marker=MARKERS[variant], color=f"C{index}")
-    by_steps.set_xscale("log")
-    by_steps.set_yscale("log")
+    by_steps.set(xscale="log", yscale="log")
     by_steps.axhline(1, color="0.6", linewidth=0.8, zorder=0)
-    by_steps.set_xlabel("iterations (max_iter)")
-    by_steps.set_title(f"$p$ = {shown:g}, $D$ = {worst}")
+    by_steps.set(xlabel="iterations (max_iter)", title=f"$p$ = {shown:g}, $D$ = {worst}")
     return figure
 
 

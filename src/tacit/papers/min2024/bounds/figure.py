@@ -52,10 +52,7 @@ def tail_panel(axes: Axes, found: list[Tail], events: xr.DataArray) -> None:
     axes.axhspan(1, 40, color="0.93", linewidth=0)
     axes.annotate("a bound up here says nothing", (0.98, 0.985), xycoords="axes fraction",
                   ha="right", va="top", fontsize="small", color="0.35")  # fmt: skip
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlim(start / 1.6, reach * 1.6)
-    axes.set_ylim(floor / 2, 40)
+    axes.set(xscale="log", yscale="log", xlim=(start / 1.6, reach * 1.6), ylim=(floor / 2, 40))
     axes.set_ylabel("probability")
     axes.legend(loc="lower left", fontsize="small")
 
@@ -86,7 +83,6 @@ def radius_panel(axes: Axes, critical: xr.DataArray, config: Bounds) -> None:
         ha="center",
     )
     axes.annotate(r"$1/\sqrt{K}$", (fine[len(fine) // 2], 1 / math.sqrt(fine[50])), va="bottom")
-    axes.set_ylim(0, 0.85)
-    axes.set_xlabel("$K$")
+    axes.set(ylim=(0, 0.85), xlabel="$K$")
     axes.set_title(f"critical radius ($\\alpha$ = {config.alpha:g}, $D$ = {config.D})")
     axes.legend(loc="lower left")

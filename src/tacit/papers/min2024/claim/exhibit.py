@@ -132,8 +132,7 @@ def draw(data: xr.Dataset, config: Realize) -> Figure:
         truth, net = data.value.isel(classifier=index).values
         style = {"color": f"C{index}", "markersize": size, "alpha": 0.6}
         left.plot(truth, net, marker, label=pretty(names[index]), **style)
-    left.set_xlabel("closed form")
-    left.set_ylabel(f"network of {config.h} neurons")
+    left.set(xlabel="closed form", ylabel=f"network of {config.h} neurons")
     left.set_title("one function, many networks")
     left.legend()
     for index, name in enumerate(names):
@@ -149,12 +148,9 @@ def draw(data: xr.Dataset, config: Realize) -> Figure:
     ):
         right.axhline(height, linestyle="--", color="0.3", linewidth=1)
         right.annotate(name, (last, height), ha="right", va="bottom")
-    right.set_xlim(-0.5, last)
-    right.set_yscale("log")
-    right.set_ylim(3e-17, 1e-11)
+    right.set(xlim=(-0.5, last), yscale="log", ylim=(3e-17, 1e-11))
     right.set_xticks(range(len(names)), [pretty(name) for name in names])
-    right.set_ylabel("largest relative gap")
-    right.set_title("every split, rescaling and order")
+    right.set(ylabel="largest relative gap", title="every split, rescaling and order")
     right.legend(loc="center left", bbox_to_anchor=(0, 0.68))
     return figure
 

@@ -245,12 +245,10 @@ def draw(data: xr.Dataset, config: Spheres) -> Figure:
     top.annotate(
         f"{SETTLED:g}°", (data.time[1], SETTLED), xytext=(3, 2), textcoords="offset points"
     )
-    top.set_ylim(0, None)
-    top.set_title("directions settle first …")
+    top.set(ylim=(0, None), title="directions settle first …")
     top.set_ylabel("mean angle to the end (degrees)")
     top.tick_params(labelbottom=False)
-    bottom.set_title("… then norms grow")
-    bottom.set_ylabel(r"total mass $\sum_j |v_j|\,\|w_j\|$")
+    bottom.set(title="… then norms grow", ylabel=r"total mass $\sum_j |v_j|\,\|w_j\|$")
     bottom.legend(loc="upper left")
     decades(bottom, data.time.values[1:])
     return figure

@@ -80,8 +80,7 @@ def draw(data: xr.Dataset, config: Field) -> Figure:
         thin = slice(None, None, max(len(phi) // 12, 1))
         last.plot(phi[thin], theory.values[thin], "o", color="0.15", markersize=2.5, zorder=3)
     last.plot([], [], "o", color="0.15", markersize=2.5, label="(52)–(54)")
-    last.set_xlabel(r"angle of $w$ from $\mu_1$ (degrees)")
-    last.set_ylabel(r"angle of $x^{(p)}(w)$")
+    last.set(xlabel=r"angle of $w$ from $\mu_1$ (degrees)", ylabel=r"angle of $x^{(p)}(w)$")
     last.set_xticks([0, 45, 90])
     last.set_yticks([0, 45, 90], ["0 ($\\mu_1$)", "45 ($\\bar\\mu_+$)", "90 ($\\mu_2$)"])
     last.set_title("where the neuron is drawn")
@@ -115,7 +114,5 @@ def plane(axes: Axes, data: xr.Dataset, colour: str) -> None:
             arrowprops={"arrowstyle": "-|>", "color": colour, "linewidth": 1.6, "shrinkA": 0},
         )
         axes.plot(*w, "o", color="0.15", markersize=3.5)
-    axes.set_xlim(-0.05, 1.45)
-    axes.set_ylim(-0.05, 1.45)
-    axes.set_aspect("equal")
+    axes.set(xlim=(-0.05, 1.45), ylim=(-0.05, 1.45), aspect="equal")
     axes.set_axis_off()

@@ -273,8 +273,7 @@ def time_panel(axes: Axes, data: xr.Dataset, config: EarlyPhase, p: float) -> No
     )
     axes.set_yscale("log")
     low, high = axes.get_ylim()
-    axes.set_ylim(low, high * 30)
-    axes.set_xlabel("time $t/T$")
+    axes.set(ylim=(low, high * 30), xlabel="time $t/T$")
     axes.set_ylabel(r"$\max_j\|\dot u_j-\mathrm{sign}(v_j)\,P\,x^{(p)}(w_j)\|$")
     axes.set_title(f"$p$ = {p:g}, $K$ = {config.K}, $h$ = {config.h}, exponential loss")
     axes.legend(loc="lower right", fontsize="small", ncols=2)
@@ -291,9 +290,6 @@ def order_panel(axes: Axes, data: xr.Dataset, config: EarlyPhase, p: float) -> N
     axes.plot([], [], label="bound (60), slope 1", **THEORY)
     axes.plot(config.eps, most.sel(p=p, loss="logistic"), "x:", color="0.15",
               label=f"logistic, $p$ = {p:g}")  # fmt: skip
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlabel(r"initialization scale $\epsilon$")
-    axes.set_ylabel("largest error until $T$")
-    axes.set_title("the error is nearly of second order")
+    axes.set(xscale="log", yscale="log", xlabel=r"initialization scale $\epsilon$")
+    axes.set(ylabel="largest error until $T$", title="the error is nearly of second order")
     axes.legend(loc="lower right", fontsize="small")

@@ -58,9 +58,7 @@ def draw(data: xr.Dataset, config: Bounds) -> Figure:
     figure = Figure(figsize=(9, 4))
     left, right = figure.subplots(1, 2)
     tail_panel(left, tails(data.wrong_F, config.n, bound_F), data.wrong_F)
-    left.set_title(r"$F$ errs on clean data")
-    left.set_xlabel(r"$D/(4\alpha^2 K)$")
+    left.set(title=r"$F$ errs on clean data", xlabel=r"$D/(4\alpha^2 K)$")
     tail_panel(right, tails(data.wrong_Fp, config.n, bound_Fp), data.wrong_Fp)
-    right.set_title(r"$F^{(p)}$ errs on clean data")
-    right.set_xlabel(r"$D/(\alpha^2 K^2)$")
+    right.set(title=r"$F^{(p)}$ errs on clean data", xlabel=r"$D/(\alpha^2 K^2)$")
     return figure

@@ -114,10 +114,8 @@ def draw(data: xr.Dataset, config: Attacked) -> Figure:
     figure = Figure(figsize=(11.5, 4))
     left, middle, right = figure.subplots(1, 3)
     tail_panel(left, tails(data.kept_F, config.n, bound_F), data.kept_F)
-    left.set_title(r"$F$ survives the attack $d_0$")
-    left.set_xlabel(r"$D\rho^2/(K\alpha^2)$")
+    left.set(title=r"$F$ survives the attack $d_0$", xlabel=r"$D\rho^2/(K\alpha^2)$")
     tail_panel(middle, tails(data.broken_Fp, config.n, bound_Fp), data.broken_Fp)
-    middle.set_title(r"some perturbation breaks $F^{(p)}$")
-    middle.set_xlabel(r"$D\delta^2/(2K^2\alpha^2)$")
+    middle.set(title=r"some perturbation breaks $F^{(p)}$", xlabel=r"$D\delta^2/(2K^2\alpha^2)$")
     radius_panel(right, data.critical, config)
     return figure

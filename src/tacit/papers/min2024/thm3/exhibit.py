@@ -79,10 +79,8 @@ def draw(data: xr.Dataset, config: Critical) -> Figure:
     figure = Figure(figsize=(11.5, 4))
     left, middle, right = figure.subplots(1, 3)
     tail_panel(left, tails(data.broken_F, config.n, bound_F), data.broken_F)
-    left.set_title(r"$F$ breaks below $1/\sqrt{K}$")
-    left.set_xlabel(r"$D\rho^2/(K\alpha^2)$")
+    left.set(title=r"$F$ breaks below $1/\sqrt{K}$", xlabel=r"$D\rho^2/(K\alpha^2)$")
     tail_panel(middle, tails(data.kept_Fp, config.n, bound_Fp), data.kept_Fp)
-    middle.set_title(r"$F^{(p)}$ survives above $\sqrt{2}/2$")
-    middle.set_xlabel(r"$D\delta^2/(8K^2\alpha^2)$")
+    middle.set(title=r"$F^{(p)}$ survives above $\sqrt{2}/2$", xlabel=r"$D\delta^2/(8K^2\alpha^2)$")
     radius_panel(right, data.critical, config)
     return figure

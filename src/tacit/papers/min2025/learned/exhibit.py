@@ -178,10 +178,7 @@ def draw(data: xr.Dataset, config: Learned) -> Figure:
     one, above = data.p == 1, data.p > 2
     band(dist, data.p[one], data.dist.sel(p=data.p[one]).values, "C0", "to $F$")
     band(dist, data.p[above], data.dist.sel(p=data.p[above]).values, "C1", "to $F^{(p)}$")
-    dist.set_yscale("log")
-    dist.set_ylim(0.003, 1)
-    dist.set_ylabel("dist")
-    dist.set_title("Distance to the predicted net")
+    dist.set(yscale="log", ylim=(0.003, 1), ylabel="dist", title="Distance to the predicted net")
     dist.legend(loc="best")
     band(radius, data.p, np.median(data.radius.values, -1), "C2", "")
     for value, name in (
@@ -192,17 +189,14 @@ def draw(data: xr.Dataset, config: Learned) -> Figure:
         radius.annotate(
             name, (max(config.p), value), xytext=(0, 3), textcoords="offset points", ha="right"
         )
-    radius.set_ylim(0, 0.85)
-    radius.set_ylabel(r"critical $\ell_2$ radius")
-    radius.set_title("Robust radius")
+    radius.set(ylim=(0, 0.85), ylabel=r"critical $\ell_2$ radius", title="Robust radius")
     band(time, data.p, 10**data.log10_time.values, "C3", "")
     time.set_yscale("log")
     time.set_ylim(
         10 ** math.floor(float(data.log10_time.min())),
         10 ** (math.ceil(float(data.log10_time.max()))),
     )
-    time.set_ylabel("time to log-loss $-11$")
-    time.set_title("Time to fit")
+    time.set(ylabel="time to log-loss $-11$", title="Time to fit")
     for axes in (mass, radius, time, dist):
         axes.set_xscale("log")
         axes.set_xticks([1, 2, 3, 4, 6, 8, 12], ["1", "2", "3", "4", "6", "8", "12"])

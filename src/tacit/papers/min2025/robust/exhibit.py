@@ -210,11 +210,8 @@ def draw(data: xr.Dataset, config: Robust) -> Figure:
     for at, name in ((1 / math.sqrt(config.K), r"$1/\sqrt{K}$"), (BEST, r"$\sqrt{2}/2$")):
         left.axvline(at, linestyle="--", color="0.3", linewidth=1)
         left.annotate(name, (at, 0.03), xytext=(-4, 0), textcoords="offset points", ha="right")
-    left.set_xlabel(r"$\ell_2$ radius of the attack")
-    left.set_ylabel("robust accuracy")
-    left.set_ylim(0, 1.02)
-    left.set_xlim(0, 1)
-    left.set_title(f"$K$ = {config.K}, $\\alpha$ = {config.alpha:g}, $D$ = {config.D}")
+    left.set(xlabel=r"$\ell_2$ radius of the attack", ylabel="robust accuracy", ylim=(0, 1.02))
+    left.set(xlim=(0, 1), title=f"$K$ = {config.K}, $\\alpha$ = {config.alpha:g}, $D$ = {config.D}")
     left.legend(loc="lower left", bbox_to_anchor=(0.02, 0.1))
     noisy = [r for r in data.ratio.values if int(data.disagree.sel(ratio=r).max())]
     for index, ratio in enumerate(noisy):
@@ -227,9 +224,7 @@ def draw(data: xr.Dataset, config: Robust) -> Figure:
     right.set_xticks(list(config.p), [f"{p:g}" for p in config.p])
     right.minorticks_off()
     right.set_yscale("symlog", linthresh=1 / config.n)
-    right.set_ylim(0, 0.03)
-    right.set_xlabel("$p$")
-    right.set_ylabel("disagreement with the Bayes rule")
+    right.set(ylim=(0, 0.03), xlabel="$p$", ylabel="disagreement with the Bayes rule")
     right.set_title(r"$F^{(p)}$ beside the Bayes rule")
     right.legend()
     return figure

@@ -63,8 +63,7 @@ def cells(axes: Axes, data: xr.Dataset, values: np.ndarray) -> QuadMesh:
     """One cell for each p and init, the smallest init on top."""
     mesh = axes.pcolormesh(edges(data.p.values), edges(np.arange(data.sizes["init"])), values)
     axes.set_yticks(np.arange(data.sizes["init"]), [power(e) for e in data.init.values])
-    axes.set_xlabel("$p$")
-    axes.set_ylabel("sd of the initial weights")
+    axes.set(xlabel="$p$", ylabel="sd of the initial weights")
     axes.grid(visible=False)
     return mesh
 
@@ -94,8 +93,7 @@ def cuts(axes: Axes, data: xr.Dataset) -> None:
                 markerfacecolor=fill, label=f"$K$ = {K}" if side == "centres" else None,
             )  # fmt: skip
     axes.axvline(2, **THEORY)
-    axes.set_xlabel("$p$")
-    axes.set_ylabel("mass at averages (open), centres (full)")
+    axes.set(xlabel="$p$", ylabel="mass at averages (open), centres (full)")
     axes.legend(loc="center right")
 
 
@@ -112,8 +110,7 @@ def noisy(axes: Axes, data: xr.Dataset, config: Transition) -> None:
             )  # fmt: skip
     axes.axvline(2, **THEORY)
     axes.set_yticks(rows, [power(e) for e in data.noisy_init.values])
-    axes.set_xlim(1.9, 4.1)
-    axes.set_xlabel("$p$ from which centres are learned")
+    axes.set(xlim=(1.9, 4.1), xlabel="$p$ from which centres are learned")
     axes.set_ylabel("sd of the initial weights")
     axes.set_title(f"Noise, $D$ = {config.noisy_dim}, $n$ = {config.noisy_n}; dashed: predicted")
     axes.legend(loc="lower right")
@@ -128,8 +125,6 @@ def times(axes: Axes, data: xr.Dataset, config: Transition) -> None:
         axes.plot(
             data.fit_p, 10 ** data.time.sel(D=D), MARKERS[index], color=f"C{index}", label=f"$D$ = {D}"
         )  # fmt: skip
-    axes.set_yscale("log")
-    axes.set_xlabel("$p$")
-    axes.set_ylabel("time to log-loss $-1$ (mean loss)")
+    axes.set(yscale="log", xlabel="$p$", ylabel="time to log-loss $-1$ (mean loss)")
     axes.set_title(f"Time to fit, init {power(config.fit_init)}; dashed: predicted")
     axes.legend(loc="upper left")
