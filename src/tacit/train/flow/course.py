@@ -11,16 +11,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from tacit.errors import CallError
-from tacit.train.flow.adams import (
-    Past,
-    Step,
-    adams,
-    fall,
-    first_step,
-    no_past,
-    span_of,
-    squares,
-)
+from tacit.train.flow.adams import Past, Step, adams, fall, first_step, no_past, span_of, squares
 from tacit.train.flow.field import Field, Points, Power, field_at, outputs, products
 from tacit.train.flow.history import History, Recorder
 from tacit.train.flow.ledger import Ledger, opened, written

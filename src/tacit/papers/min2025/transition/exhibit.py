@@ -34,12 +34,7 @@ from tacit.nets import TwoLayerNet
 from tacit.papers.min2025.transition import figure as transition_panels
 from tacit.papers.min2025.transition.claims import claims
 from tacit.papers.min2025.transition.settings import Transition
-from tacit.papers.min2025.transition.theory import (
-    Alignment,
-    Clusters,
-    alignment,
-    predicted_shares,
-)
+from tacit.papers.min2025.transition.theory import Alignment, Clusters, alignment, predicted_shares
 from tacit.papers.min2025.transition.turning import turning_boundary
 from tacit.train import FlowWarning, Until, gradient_flow
 
