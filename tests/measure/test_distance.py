@@ -216,7 +216,7 @@ def test_a_net_that_is_zero_is_as_far_as_F_is_large(p):
         ({"p": 2.0}, "one p"),
         ({"w": torch.ones(3, 5, dtype=torch.float64)}, "5 coordinates"),
         ({"b": torch.ones(3, dtype=torch.float64)}, "biases"),
-        ({"v": torch.tensor([1.0, math.nan, 1.0], dtype=torch.float64)}, "not finite"),
+        ({"v": torch.tensor([1.0, math.nan, 1.0], dtype=torch.float64)}, "holds NaN or inf"),
         ({"w": torch.ones(2, 3, 4, dtype=torch.float64), "v": torch.ones(2, 3, dtype=torch.float64)}, "member"),
     ],
 )  # fmt: skip

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import save_file
 
+from tacit.base.linalg import power
 from tacit.errors import CallError, RunError
 from tacit.nets import PolyReLUNet, load_net, poly_relu_start
-from tacit.nets.poly_relu import power, without_dust
+from tacit.nets.poly_relu import without_dust
 
 READINGS = {"released": (True, False), "written": (False, True), "raw": (False, False)}
 

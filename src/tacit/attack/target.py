@@ -18,9 +18,10 @@ from torch import Tensor
 
 from tacit.attack.losses import Labels, Loss, Scores
 from tacit.attack.norms import positive
+from tacit.base.linalg import power
 from tacit.errors import CallError, TacitError
 from tacit.nets import PolyReLUNet, TwoLayerNet
-from tacit.nets.poly_relu import power, without_dust
+from tacit.nets.poly_relu import without_dust
 
 Rows = Float[Tensor, "n D"]
 

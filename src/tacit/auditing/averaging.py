@@ -22,7 +22,8 @@ from jaxtyping import Float, Int64, Shaped
 from torch import Tensor, nn
 
 from tacit.auditing.subject import Subject
-from tacit.measure.subclasses import find_subclasses, unit
+from tacit.base.linalg import unit_rows
+from tacit.measure.subclasses import find_subclasses
 from tacit.nets import MultiClassNet, PolyReLUNet, TwoLayerNet
 
 NEAR = 0.5  # a mean cosine below this is near nothing
@@ -176,4 +177,4 @@ def means(features: Float[Tensor, "n D"], member: Int64[Tensor, " n"]) -> Float[
 
 def cosines(w: Float[Tensor, "h D"], centres: Float[Tensor, "g D"]) -> Float[Tensor, "h g"]:
     """cos(w_j, c_k); 0 where either is zero."""
-    return unit(w) @ unit(centres).T
+    return unit_rows(w)[0] @ unit_rows(centres)[0].T

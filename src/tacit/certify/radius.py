@@ -12,6 +12,7 @@ from torch import Tensor
 
 from tacit.attack.norms import L2, Norm, known_norm
 from tacit.attack.shortest.minimal import members_of
+from tacit.base.checks import check_finite
 from tacit.certify.halfspaces import linear_radius, two_neuron_radius
 from tacit.certify.interval import Radii, exactly, intersect, stack
 from tacit.certify.nearest.radius import nearest_bounds, nearest_radius
@@ -144,10 +145,7 @@ def sound(classifier: Classifier) -> Classifier:
         if isinstance(value := getattr(classifier, field.name), Tensor)
     }
     for name, tensor in tensors.items():
-        if not torch.isfinite(tensor).all():
-            raise CallError(
-                f"{type(classifier).__name__}.{name} holds NaN or inf: no radius can be given"
-            )
+        check_finite(f"{type(classifier).__name__}.{name}", tensor, remedy="no radius can be given")
     doubles: dict[str, Any] = {name: t.to(torch.float64) for name, t in tensors.items()}
     return replace(classifier, **doubles)
 
@@ -156,8 +154,7 @@ def check_points(
     x: Float[Tensor, "n D"], y: Float[Tensor, " n"]
 ) -> tuple[Float[Tensor, "n D"], Float[Tensor, " n"]]:
     """Finite points, labels of +-1, in float64."""
-    if not torch.isfinite(x).all():
-        raise CallError("x holds NaN or inf: drop or impute those points first")
+    check_finite("x", x)
     if not ((y == 1) | (y == -1)).all():
         raise CallError("y: labels are -1 or +1")
     return x.to(torch.float64), y.to(torch.float64)

@@ -20,9 +20,11 @@ from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float, Int
-from scipy.stats import beta, norm
+from scipy.stats import norm
 from torch import Tensor
 
+from tacit.base.checks import check_finite
+from tacit.base.statistics import lower_limit
 from tacit.errors import CallError
 
 
@@ -64,7 +66,7 @@ def smoothing_radius(
         guess = votes(model, point, sigma, n0, batch, generator)
         top = int(guess.argmax())
         counts = votes(model, point, sigma, n, batch, generator)
-        at_least = lower_limit(int(counts[top]), n, alpha)
+        at_least = lower_limit(int(counts[top]), n, 1 - alpha)
         if at_least > 0.5:
             predicted[i] = top
             if top == label[i]:
@@ -123,11 +125,6 @@ def columns(y: Tensor, outputs: int) -> Int[Tensor, " n"]:
     return y.long()
 
 
-def lower_limit(events: int, n: int, alpha: float) -> float:
-    """One-sided lower confidence limit of a probability at level 1 - alpha (Clopper & Pearson 1934)."""
-    return 0.0 if events == 0 else float(beta.ppf(alpha, events, n - events + 1))
-
-
 def check(
     model: object,
     x: Tensor,
@@ -145,8 +142,7 @@ def check(
         raise CallError(
             f"y has shape {tuple(y.shape)}: one label for each of {len(x)} points is needed"
         )
-    if not bool(x.isfinite().all()):
-        raise CallError("x holds NaN or inf: drop these points first")
+    check_finite("x", x)
     if not sigma > 0:
         raise CallError(f"sigma={sigma}: the noise needs a positive standard deviation")
     if min(n0, n, batch) < 1:

@@ -1,6 +1,7 @@
 """Where samples come from."""
 
-from tacit.data.centres import equiangular_centres, orthogonal_centres, span_axes, sphere_centres
+from tacit.base.linalg import span_axes
+from tacit.data.centres import equiangular_centres, orthogonal_centres, sphere_centres
 from tacit.data.clusters import (
     ClusterMixture,
     Samples,

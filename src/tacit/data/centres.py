@@ -75,9 +75,3 @@ def check_some(K: int) -> None:
     """At least one centre."""
     if K < 1:
         raise CallError(f"K={K}: at least one cluster is needed")
-
-
-def span_axes(rows: Float[Tensor, "K D"]) -> Float[Tensor, "D rank"]:
-    """An orthonormal basis of the span of the rows, as columns: x @ axes are the coordinates there."""
-    _, singular, axes = torch.linalg.svd(rows, full_matrices=False)
-    return axes[: int((singular > 1e-12 * singular[0]).sum())].T

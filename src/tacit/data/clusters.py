@@ -21,7 +21,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from tacit.data.centres import orthogonal_centres, span_axes
+from tacit.base.checks import check_finite
+from tacit.base.linalg import span_axes
+from tacit.data.centres import orthogonal_centres
 from tacit.errors import CallError
 
 NoiseShape = Literal["gaussian", "uniform", "laplace", "student"]
@@ -116,8 +118,7 @@ def cluster_mixture(
     """
     centres = torch.as_tensor(centres, dtype=torch.float64)
     K = centres.shape[0]
-    if not torch.isfinite(centres).all():
-        raise CallError("centres hold NaN or inf: every coordinate must be a finite number")
+    check_finite("a centre", centres, remedy="every coordinate must be a finite number")
     if not 1 <= K1 <= K:
         raise CallError(f"K1={K1} with K={K}: the positive clusters number 1 to {K - 1}")
     if K1 == K and not one_class:

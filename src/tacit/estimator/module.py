@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from tacit.base.linalg import unit_rows
 from tacit.estimator.head import Head, class_scores
-from tacit.nets.poly_relu import unit_rows
 from tacit.nn import PolyReLU
 
 

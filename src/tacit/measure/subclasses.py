@@ -25,6 +25,7 @@ import torch
 from jaxtyping import Float, Int64, Shaped
 from torch import Tensor
 
+from tacit.base.linalg import unit_rows
 from tacit.errors import CallError
 
 MOST = 10  # subclasses of a class
@@ -72,7 +73,7 @@ def find_subclasses(
     found = torch.zeros(len(x), dtype=torch.long)
     for label in y.unique():
         own = (y == label).nonzero().flatten()
-        rows = in_few_dimensions(unit(x[own]))
+        rows = in_few_dimensions(unit_rows(x[own])[0])
         few = rows[torch.randperm(len(own), generator=generator)[:POINTS]]
         centres = (
             best_centres(few, generator)
@@ -113,7 +114,7 @@ def spherical_kmeans(
             owner = (x @ centres.T).argmax(1)
             sums = torch.zeros_like(centres).index_add(0, owner, x)
             # a centre that lost all its points stays where it is
-            moved = torch.where(sums.norm(dim=1, keepdim=True) > 0, unit(sums), centres)
+            moved = torch.where(sums.norm(dim=1, keepdim=True) > 0, unit_rows(sums)[0], centres)
             if torch.equal(moved, centres):
                 break
             centres = moved
@@ -151,8 +152,3 @@ def silhouette(x: Float[Tensor, "n D"], owner: Int64[Tensor, " n"]) -> float:
     width = torch.maximum(own, other)
     each = torch.where((size[owner] > 1) & (width > 0), (other - own) / width, 0.0)
     return float(each.nan_to_num(0.0).mean())
-
-
-def unit(x: Float[Tensor, "n D"]) -> Float[Tensor, "n D"]:
-    """Rows of length 1; a row of zeros stays."""
-    return x / x.norm(dim=1, keepdim=True).clamp_min(1e-300 if x.dtype == torch.float64 else 1e-30)

@@ -21,9 +21,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from tacit.base.linalg import power, unit_rows
 from tacit.errors import CallError
-
-MOST_PRODUCTS = 32  # the largest exponent that is reached by products
 
 
 @dataclass(frozen=True)
@@ -88,14 +87,6 @@ class PolyReLUNet:
         return tensors, meta
 
 
-def unit_rows(
-    c: Float[Tensor, "*x n D"],
-) -> tuple[Float[Tensor, "*x n D"], Float[Tensor, "*x n 1"]]:
-    """Rows of length 1 and their lengths; a row of zeros stays."""
-    size = c.norm(dim=-1, keepdim=True)
-    return c / torch.where(size > 0, size, 1.0), size
-
-
 def without_dust(w: Float[Tensor, "*e h D"]) -> Float[Tensor, "*e h D"]:
     """w with 0 in place of entries so small beside their neuron's largest that no sum of products notices them.
 
@@ -105,19 +96,6 @@ def without_dust(w: Float[Tensor, "*e h D"]) -> Float[Tensor, "*e h D"]:
     kind = torch.finfo(w.dtype)
     small = min(kind.tiny / kind.eps, kind.eps**2)  # the second in half precision
     return torch.where(w.abs() < small * w.abs().amax(-1, keepdim=True), 0.0, w)
-
-
-def power(r: Float[Tensor, "*any"], p: float) -> Float[Tensor, "*any"]:
-    """r^p for r >= 0, by products where p is a small whole number: torch's power of 4 takes 20 times as long."""
-    whole = int(p)
-    if whole != p or not 1 <= whole <= MOST_PRODUCTS:
-        return r**p
-    out = r
-    for bit in bin(whole)[3:]:
-        out = out.square()
-        if bit == "1":
-            out = out * r
-    return out
 
 
 def poly_relu_start(

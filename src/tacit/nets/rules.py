@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from tacit.base.checks import check_finite
 from tacit.data.clusters import ClusterMixture
 from tacit.errors import CallError
 from tacit.nets.multiclass import log_odds
@@ -64,8 +65,7 @@ class NearestNeighbour:
     y: Float[Tensor, " m"]
 
     def __post_init__(self) -> None:
-        if not torch.isfinite(self.x).all():
-            raise CallError("training points hold NaN or inf: drop or impute them first")
+        check_finite("the training set", self.x)
         if not ((self.y > 0).any() and (self.y < 0).any()):
             raise CallError("the nearest neighbour needs training points of both classes")
 

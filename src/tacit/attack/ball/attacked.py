@@ -14,6 +14,7 @@ from torch import Tensor
 from tacit.attack.losses import Labels
 from tacit.attack.norms import Norm, Room, known_norm
 from tacit.attack.target import Target, target_of
+from tacit.base.checks import check_finite
 from tacit.errors import CallError, RunError
 
 Rows = Float[Tensor, "n D"]
@@ -121,8 +122,7 @@ def check_points(
         )
     if len(y) != len(x):
         raise CallError(f"{len(x)} points with {len(y)} labels: one label a point is needed")
-    if not torch.isfinite(x).all():
-        raise CallError("x holds NaN or inf: drop or impute those points first")
+    check_finite("x", x)
     if box is None:
         return
     low, high = box

@@ -16,6 +16,7 @@ from tacit.attack.ball.starts import NAMES, Landmarks, Start, landmarks_of, star
 from tacit.attack.losses import Labels, Loss, margin, others
 from tacit.attack.norms import Room
 from tacit.attack.target import loss_and_gradient
+from tacit.base.checks import check_finite
 from tacit.errors import CallError
 
 Rows = Float[Tensor, "n D"]
@@ -140,8 +141,8 @@ def check_names(starts: Sequence[AnyStart], loss: AnyLoss, task: Task) -> None:
                 f"a given start has shape {tuple(start.shape)}: it is a perturbation of each point, "
                 f"{(len(task.x), *task.shape)}"
             )
-        if isinstance(start, Tensor) and not torch.isfinite(start).all():
-            raise CallError("a given start holds NaN or inf")
+        if isinstance(start, Tensor):
+            check_finite("a given start", start, remedy="begin at finite perturbations")
     if isinstance(loss, str) and loss != "targeted":
         raise CallError(f"loss {loss!r}: choose margin, cross_entropy, or 'targeted'")
 

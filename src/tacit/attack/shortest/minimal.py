@@ -33,6 +33,7 @@ from tacit.attack.shortest.two_layer import (
 )
 from tacit.attack.shortest.walk import shortest_by_walk
 from tacit.attack.target import Target, target_of
+from tacit.base.checks import check_finite
 from tacit.errors import CallError, RunError
 from tacit.nets import TwoLayerNet
 
@@ -78,8 +79,7 @@ def minimal(
     max of the others.
     """
     norm = known_norm(norm)
-    if not torch.isfinite(x).all():
-        raise CallError("x holds NaN or inf: drop or impute those points first")
+    check_finite("x", x)
     if isinstance(model, TwoLayerNet) and model.w.dim() > 2:
         members = [
             minimal(member, x, y, norm=norm, box=box, seed=seed) for member in members_of(model)

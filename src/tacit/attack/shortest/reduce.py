@@ -19,7 +19,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tacit.attack.norms import positive
-from tacit.data import span_axes
+from tacit.base.linalg import span_axes
 from tacit.errors import CallError
 from tacit.nets import TwoLayerNet
 

@@ -29,6 +29,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from tacit.base.checks import check_finite
 from tacit.certify.crown.chain import Chain, chain_of
 from tacit.errors import CallError
 from tacit.nets import TwoLayerNet
@@ -146,8 +147,7 @@ def prepared(
     if norm not in (1, 2, math.inf):
         raise CallError(f"norm={norm}: CROWN bounds are for 1, 2 and inf")
     x = x.detach().double().flatten(1) if x.dim() > 1 else x.detach().double().unsqueeze(1)
-    if not bool(x.isfinite().all()):
-        raise CallError("x holds NaN or inf: drop these points first")
+    check_finite("x", x)
     if box is not None and not bool(((x >= box[0]) & (x <= box[1])).all()):
         raise CallError(f"box={box}: points lie in [{x.min():g}, {x.max():g}]; widen the box")
     if len(y) != len(x) or y.dim() != 1:

@@ -26,6 +26,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tacit.attack.norms import L1, L2, Norm, known_norm
+from tacit.base.checks import check_finite
 from tacit.certify.interval import Radii, at_least
 from tacit.certify.logits.ball import Moments, ball_bound, no_moments
 from tacit.certify.logits.pairs import EDGE, Pairs, linear_bound, pairs_of, turned
@@ -117,10 +118,8 @@ def prepared(
         raise CallError("an ensemble is certified member by member: pass one net at a time")
     held = {"w": net.w, "v": net.v, "b": net.b, "centre": net.centre}
     for name, tensor in held.items():
-        if tensor is not None and not bool(tensor.isfinite().all()):
-            raise CallError(f"the net's {name} holds NaN or inf: no radius can be given")
-    if not bool(x.isfinite().all()):
-        raise CallError("x holds NaN or inf: drop or impute those points first")
+        check_finite(f"the net's {name}", tensor, remedy="no radius can be given")
+    check_finite("x", x)
     if len(x) != len(y):
         raise CallError(f"{len(x)} points with {len(y)} labels: one label a point is needed")
     if x.shape[1] != net.w.shape[1]:

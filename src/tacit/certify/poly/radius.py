@@ -38,6 +38,7 @@ from torch import Tensor
 from tacit.attack.norms import Norm, known_norm
 from tacit.attack.shortest.minimal import minimal
 from tacit.attack.shortest.reduce import Reduced, reduce_net
+from tacit.base.checks import check_finite
 from tacit.certify.interval import Radii, between
 from tacit.certify.poly.merge import shifted
 from tacit.certify.poly.norm import norm_lower
@@ -120,10 +121,8 @@ def check(net: TwoLayerNet, x: Float[Tensor, "n D"], y: Float[Tensor, " n"], bud
         raise CallError(
             "PolyReLU with biases: no certificate is known here; drop the biases or attack"
         )
-    if not (torch.isfinite(net.w).all() and torch.isfinite(net.v).all()):
-        raise CallError("the net's weights hold NaN or inf: no radius can be given")
-    if not torch.isfinite(x).all():
-        raise CallError("x holds NaN or inf: drop or impute those points first")
+    check_finite("the net", net.w, net.v, remedy="no radius can be given")
+    check_finite("x", x)
     if not ((y == 1) | (y == -1)).all():
         raise CallError("y: labels are -1 or +1")
     if budget < 1:

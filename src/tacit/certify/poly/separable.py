@@ -21,12 +21,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.attack import first_crossing
+from tacit.base.linalg import span_axes
 from tacit.certify.interval import Radii
 from tacit.certify.poly.cells import below_two, power_lower
 from tacit.certify.poly.curve import Separable
 from tacit.certify.poly.decoupled import decoupled_radius
 from tacit.certify.poly.power import Shortest, normalised, power_radius
-from tacit.data import span_axes
 from tacit.errors import CallError
 from tacit.nets import TwoLayerNet
 

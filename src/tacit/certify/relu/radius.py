@@ -30,12 +30,13 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from tacit.base.checks import check_finite
+from tacit.base.linalg import span_axes, unit_rows
 from tacit.certify.interval import Radii, between
 from tacit.certify.relu.ascent import Ascent
 from tacit.certify.relu.node import DUAL, Values, sides_of
 from tacit.certify.relu.program import Program
 from tacit.certify.relu.tree import Best, Task, search
-from tacit.data import span_axes
 from tacit.errors import CallError
 from tacit.nets import TwoLayerNet
 
@@ -78,12 +79,6 @@ def relu_radius(
     return Radii(lower, upper, delta)
 
 
-def unit_rows(w: Float[Tensor, "h D"]) -> Float[Tensor, "h D"]:
-    """Rows of length 1; a row too small or too large to be squared is scaled first."""
-    w = w / w.abs().amax(1, keepdim=True)
-    return w / w.norm(dim=1, keepdim=True)
-
-
 def check_call(
     net: TwoLayerNet, x: Float[Tensor, "n D"], y: Float[Tensor, " n"], norm: float, budget: int
 ) -> None:
@@ -98,10 +93,7 @@ def check_call(
         raise CallError(f"budget={budget}: at least one node")
     if x.shape[1] != net.w.shape[1]:
         raise CallError(f"x has {x.shape[1]} columns, the net takes {net.w.shape[1]}")
-    if not all(
-        torch.isfinite(t).all() for t in (x, net.w, net.v, *(() if net.b is None else (net.b,)))
-    ):
-        raise CallError("x or the net holds NaN or inf: no radius can be given")
+    check_finite("x or the net", x, net.w, net.v, net.b, remedy="no radius can be given")
     if not ((y == 1) | (y == -1)).all():
         raise CallError("y: labels are -1 or +1")
 
@@ -167,7 +159,9 @@ def flat_radius(seen: ClassView, x: Float[Tensor, "n D"], budget: int) -> Radii:
     if not seen.kinked.any():  # f is a constant
         return Radii(never, never, torch.zeros_like(x))
     # unit rows: a small neuron beside a large one must not be lost
-    axes, scale = span_axes(unit_rows(seen.w[seen.kinked])), seen.scale(x)
+    w = seen.w[seen.kinked]
+    # unit rows are scaled first, for one too small or too large cannot be squared
+    axes, scale = span_axes(unit_rows(w / w.abs().amax(1, keepdim=True))[0]), seen.scale(x)
     still = torch.zeros(len(x), axes.shape[1], dtype=x.dtype)
     lower, best = search(seen.task(x, 2.0, axes), Best(never, still, NEAR * scale), budget)
     upper, delta = best.upper.clone(), best.delta @ axes.T

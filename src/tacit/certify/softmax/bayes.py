@@ -18,8 +18,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.attack import first_crossing
+from tacit.base.linalg import span_axes
 from tacit.certify.interval import Radii
-from tacit.data import span_axes
 from tacit.errors import CallError
 from tacit.nets import BayesRule, MultiClassNet
 

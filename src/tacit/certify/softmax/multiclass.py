@@ -38,9 +38,9 @@ from torch import Tensor
 from tacit.attack.norms import L2
 from tacit.attack.shortest.minimal import moved_on
 from tacit.attack.shortest.walk import first_broken, ranked, shortest, shortest_by_walk, walk
+from tacit.base.linalg import span_axes
 from tacit.certify.interval import Radii, between
 from tacit.certify.softmax.leader import SLACK, Sums, least_cost
-from tacit.data import span_axes
 from tacit.errors import CallError
 from tacit.nets import MultiClassNet
 from tacit.nets.multiclass import log_odds

@@ -14,6 +14,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from tacit.base import linalg
+from tacit.base.checks import check_finite
 from tacit.data.images import Features
 from tacit.errors import CallError
 
@@ -46,8 +48,7 @@ def prepare(train: Features, test: Features | None = None) -> Prepared:
     if len(train.x) == 0:
         raise CallError("there are no training features to take the mean of")
     centre = train.x.mean(0, dtype=torch.float64)
-    if not centre.isfinite().all():
-        raise CallError("the training features hold NaN or infinity: leave those rows out")
+    check_finite("a row of the training features", centre, remedy="leave it out")
     if _constant(train.x):
         raise CallError(
             f"the training features are constant (all {len(train.x)} rows are equal): nothing can be learned "
@@ -68,20 +69,19 @@ def unit_rows(
     for first in range(0, len(x), ROWS):  # in blocks: float64 of the whole set may not fit
         rows = x[first : first + ROWS].double()
         residue = rows - centre
-        length = torch.linalg.vector_norm(residue, dim=1)
+        units, length = linalg.unit_rows(residue)
         scale = torch.linalg.vector_norm(rows, dim=1)
         # written so that NaN and infinity are not good either
-        bad = ~((length > LOST * scale) & scale.isfinite())
+        bad = ~((length.squeeze(1) > LOST * scale) & scale.isfinite())
         if bad.any():
             row = int(bad.nonzero()[0])
             number = first + row
-            if not rows[row].isfinite().all():
-                raise CallError(f"row {number} of {what} holds NaN or infinity: leave it out")
+            check_finite(f"row {number} of {what}", rows[row], remedy="leave it out")
             raise CallError(
                 f"row {number} of {what} equals the mean of the training features, and has no direction: "
                 "leave it out"
             )
-        out[first : first + ROWS] = residue / length[:, None]
+        out[first : first + ROWS] = units
     return out
 
 

@@ -27,7 +27,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tacit.attack.shortest.reduce import LARGEST_SVD, parallel_groups
-from tacit.data import span_axes
+from tacit.base.checks import check_finite
+from tacit.base.linalg import span_axes
 from tacit.errors import CallError
 from tacit.nets import TwoLayerNet
 
@@ -73,8 +74,7 @@ def net_pieces(f: TwoLayerNet, F: TwoLayerNet) -> tuple[Pieces, float]:
     for name, net in (("f", f), ("F", F)):
         if net.b is not None and bool((net.b != 0).any()):
             raise CallError(f"{name} has biases: the distance is between nets without (b = None)")
-        if not bool(net.w.isfinite().all() and net.v.isfinite().all()):
-            raise CallError(f"{name} has weights that are not finite")
+        check_finite(name, net.w, net.v, remedy="no distance can be given")
     (u, mass), (U, Mass) = _rays(f), _rays(F)
     total = float(mass.abs().sum()) or 1.0
     pieces = Pieces(

@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from tacit.base.linalg import unit_rows
 from tacit.measure.distance.pieces import Pieces
 
 STEPS = 120
@@ -22,6 +23,7 @@ LARGE = 200_000  # coordinates of all neurons: beyond, fewer starts
 STILL = 1e-7  # the gradient along the sphere, in parts of the whole: nothing is left to climb
 LONGEST = 1e3
 TINY = 1e-300
+ROUNDING = 1e-12  # a difference of unit rows that is no longer has no direction
 
 
 def ascend(
@@ -75,15 +77,10 @@ def first_points(pieces: Pieces, generator: torch.Generator) -> Float[Tensor, "n
         partner = theirs[(mine @ theirs.T).argmax(1)]
         points += [mine - partner, partner - mine, mine + partner]
         # the maximum for one pair lies beside the two, on either side
-        points += [mine + 3 * _unit(mine - partner), partner + 3 * _unit(partner - mine)]
-        points += [2 * mine + _unit(mine - partner), 2 * partner + _unit(partner - mine)]
+        away, length = unit_rows(mine - partner)
+        away = torch.where(length > ROUNDING, away, 0.0)
+        points += [mine + 3 * away, partner - 3 * away, 2 * mine + away, 2 * partner - away]
     points += [(u[sign * (f - F) > 0]).sum(0, keepdim=True) for sign in (1, -1)]
     drawn = torch.randn(RANDOM, u.shape[1], generator=generator, dtype=u.dtype).to(u.device)
-    x = _unit(torch.cat([*points, drawn]))
-    return x[x.norm(dim=1) > 0.5]
-
-
-def _unit(x: Float[Tensor, "n r"]) -> Float[Tensor, "n r"]:
-    """Rows of unit length; rows of length 0, or of rounding only, become 0."""
-    length = x.norm(dim=1, keepdim=True)
-    return torch.where(length > 1e-12, x / length.clamp_min(TINY), 0.0)
+    x, length = unit_rows(torch.cat([*points, drawn]))
+    return x[length.squeeze(1) > ROUNDING]

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from tacit.base.checks import check_finite
 from tacit.errors import CallError
 from tacit.nets import MultiClassNet, TwoLayerNet
 from tacit.train.descent.trainees import (
@@ -53,8 +54,7 @@ def check_points(x: Float[Tensor, "*x n D"], y: Tensor) -> None:
         raise CallError(
             f"x has shape {tuple(x.shape)} and y {tuple(y.shape)}: one label a point, at least one point"
         )
-    if not torch.isfinite(x).all():
-        raise CallError("x holds NaN or inf: drop or impute those points first")
+    check_finite("x", x)
 
 
 def check_settings(objective: Objective, optimizer: str, step: float, weight_decay: float) -> None:
@@ -113,8 +113,7 @@ def check_fit(
             raise CallError(
                 f"{name} is {tensor.dtype} on {tensor.device}, x {x.dtype} on {x.device}: convert one of them"
             )
-        if not torch.isfinite(tensor).all():
-            raise CallError(f"{name} holds NaN or inf: a start must be finite")
+        check_finite(name, tensor, remedy="a start must be finite")
 
 
 def check_two_layer(net: TwoLayerNet, x: Float[Tensor, "*x n D"]) -> None:

@@ -25,9 +25,11 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from tacit.base.checks import check_finite
+from tacit.base.linalg import power
 from tacit.base.threads import side_by_side
 from tacit.errors import CallError, RunError
-from tacit.nets.poly_relu import PolyReLUNet, power, without_dust
+from tacit.nets.poly_relu import PolyReLUNet, without_dust
 from tacit.train.descent.updates import Optimizer, updater
 from tacit.train.losses import LossName
 
@@ -323,8 +325,7 @@ def check_data(
     """Finite points with one label each, of the nets' dimension, type, device and classes."""
     if len(x) != len(y) or not len(x):
         raise CallError(f"{len(x)} points with {len(y)} labels: one label a point, at least one")
-    if not bool(torch.isfinite(x).all()):
-        raise CallError("x holds NaN or inf: drop or impute those points first")
+    check_finite("x", x)
     for net in nets:
         w, classes = net.w, net.v.shape[-2]
         if w.shape[-1] != x.shape[1] or (w.dtype, w.device) != (x.dtype, x.device):

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from tacit.base.checks import check_finite
 from tacit.errors import CallError
 from tacit.train.flow.course import Ended
 from tacit.train.flow.field import Points, Power, outputs, products
@@ -46,8 +47,8 @@ def checked_points(
     if n == 0:
         raise CallError("no points: the flow needs at least one")
     # a finite sum has finite terms; the look at each is for the sum that is not
-    if not bool(x.sum().isfinite()) and not bool(torch.isfinite(x).all()):
-        raise CallError("x holds NaN or inf: clean the points first")
+    if not bool(x.sum().isfinite()):
+        check_finite("x", x)
     if not bool((y.abs() == 1).all()):
         raise CallError("y: labels are +1 and -1")
     if sample_weight is not None and sample_weight.shape[-1] != n:

@@ -30,6 +30,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from tacit.base.checks import check_finite
 from tacit.errors import CallError
 from tacit.nets.two_layer import TwoLayerNet
 from tacit.train.flow.ensemble import picked
@@ -138,8 +139,7 @@ def neurons_of(
     w: Float[Tensor, "E h D"], v: Float[Tensor, "E h"], *, fixed_v: bool = False
 ) -> Neurons:
     """Weights in the flow's coordinates; numbers of a neuron computed in float64, kept in the dtype of w."""
-    if not (torch.isfinite(w).all() and torch.isfinite(v).all()):
-        raise CallError("the initial weights hold NaN or inf: the flow starts from finite weights")
+    check_finite("the start", w, v, remedy="the flow starts from finite weights")
     largest = w.abs().amax(-1).double()
     if (largest == 0).any():
         member, neuron = (largest == 0).nonzero()[0].tolist()

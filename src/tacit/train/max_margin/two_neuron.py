@@ -33,7 +33,8 @@ from jaxtyping import Bool, Float
 from scipy import sparse
 from torch import Tensor
 
-from tacit.data import span_axes
+from tacit.base.checks import check_finite
+from tacit.base.linalg import span_axes
 from tacit.errors import CallError, RunError
 from tacit.nets import TwoLayerNet
 
@@ -96,8 +97,7 @@ def in_span(
         raise CallError(
             f"labels {y.unique().tolist()[:5]}: both -1 and +1 are needed, and no other"
         )
-    if not bool(x.isfinite().all()):
-        raise CallError("x holds NaN or inf: clean the points first")
+    check_finite("x", x)
     rows = torch.nn.functional.pad(x.to(torch.float64), (0, 1), value=1.0)
     scale = float(rows.square().sum(1).mean().sqrt())
     axes = span_axes(rows)

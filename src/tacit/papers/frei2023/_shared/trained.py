@@ -17,12 +17,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from tacit.base.linalg import span_axes
 from tacit.data import (
     ClusterMixture,
     Samples,
     cluster_mixture,
     orthogonal_centres,
-    span_axes,
     sphere_centres,
 )
 from tacit.nets import TwoLayerNet

@@ -12,7 +12,8 @@ import xarray as xr
 from jaxtyping import Float
 from torch import Tensor
 
-from tacit.data import Samples, span_axes, sqrt_d_mixture
+from tacit.base.linalg import span_axes
+from tacit.data import Samples, sqrt_d_mixture
 from tacit.errors import CallError
 from tacit.lab.bench import Bench
 from tacit.measure import log_loss, normalised_margin

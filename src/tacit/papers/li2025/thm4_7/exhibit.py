@@ -29,8 +29,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.attack import first_crossing
+from tacit.base.linalg import span_axes
 from tacit.certify import radius
-from tacit.data import ClusterMixture, Samples, span_axes
+from tacit.data import ClusterMixture, Samples
 from tacit.lab.bench import Bench
 from tacit.lab.exhibit import Outcome
 from tacit.nets import MultiClassNet

@@ -14,10 +14,10 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from tacit.attack import apgd, margin
+from tacit.base.linalg import unit_rows
 from tacit.lab.bench import Bench
 from tacit.lab.exhibit import Outcome
 from tacit.nets import PolyReLUNet
-from tacit.nets.poly_relu import unit_rows
 from tacit.papers.min2024.fig3.figure import (
     accuracy_panel,
     correlation_panel,

@@ -21,13 +21,13 @@ from torch import Tensor
 
 from tacit.attack import apgd, cross_entropy
 from tacit.attack.ball.driver import AnyLoss
+from tacit.base.linalg import power
 from tacit.base.threads import cores, side_by_side
 from tacit.data.images import load_images
 from tacit.errors import CallError
 from tacit.lab.bench import Bench
 from tacit.measure.rank import stable_rank_of_gram
 from tacit.nets import PolyReLUNet, poly_relu_start
-from tacit.nets.poly_relu import power
 from tacit.papers.min2024.images.settings import ImageNets
 from tacit.train import train_logits
 

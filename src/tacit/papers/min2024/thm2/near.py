@@ -13,7 +13,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from tacit.data import orthogonal_centres, span_axes
+from tacit.base.linalg import span_axes
+from tacit.data import orthogonal_centres
 from tacit.measure import alignment_field
 
 ASCENT_STEPS = 100
