@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.attack.ball.apgd import apgd
-from tacit.attack.ball.attacked import sealed
 from tacit.attack.ball.black_box import black_box
 from tacit.attack.ball.gradient import fgm, pgd
 from tacit.attack.ball.smooth import smooth_adv_pgd
+from tacit.attack.ball.task import sealed
 from tacit.attack.losses import cross_entropy, margin
 from tacit.attack.norms import known_norm
 from tacit.data import min2024_mixture

@@ -15,7 +15,7 @@ from torch import nn
 
 import tacit
 from tacit.attack.ball.apgd import apgd
-from tacit.attack.ball.attacked import Attacked
+from tacit.attack.ball.task import Attacked
 from tacit.auditing import AuditRecord, attacks, audit, certificates, compare
 from tacit.auditing.rounding import double_of
 from tacit.auditing.subject import subject_of

@@ -35,7 +35,7 @@ def test_a_power_by_products_is_the_power(p: float, most: int) -> None:
 def test_what_is_not_finite_is_refused_by_name_with_a_remedy(bad: float) -> None:
     good, wrong = torch.ones(2), torch.tensor([1.0, bad])
     check_finite("x", good, None)
-    with pytest.raises(CallError, match="^x holds NaN or inf: drop or impute those points first$"):
+    with pytest.raises(CallError, match=r"^x holds NaN or inf: drop or impute those points first$"):
         check_finite("x", good, wrong)
-    with pytest.raises(CallError, match="^w holds NaN or inf: start again$"):
+    with pytest.raises(CallError, match=r"^w holds NaN or inf: start again$"):
         check_finite("w", wrong, remedy="start again")

@@ -55,13 +55,6 @@ def test_apportioned_counts_are_within_one_of_their_share(n, weights):
     assert ((counts - n * share).abs() <= 1 + 1e-9).all()
 
 
-def test_a_batch_of_seeds_holds_what_each_seed_gives_alone():
-    mixture = min2024_mixture(6, 3, 1, 0.2)
-    batch = mixture.sample_seeds(10, [4, 5, 6])
-    assert batch.x.shape == (3, 10, 6)
-    assert torch.equal(batch.x[1], mixture.sample(10, gen(5)).x)
-
-
 def test_streams_have_every_point_once():
     mixture = min2024_mixture(6, 3, 1, 0.2)
     sizes = [len(chunk.y) for chunk in mixture.stream(2500, gen(), chunk=1000)]

@@ -6,13 +6,13 @@ import pytest
 import torch
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 
+from tacit.base.linalg import unit_rows
 from tacit.errors import CallError
 from tacit.measure.subclasses import (
     discover,
     find_subclasses,
     silhouette,
     spherical_kmeans,
-    unit,
 )
 
 
@@ -47,7 +47,7 @@ def test_a_class_without_clusters_is_left_whole() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_the_silhouette_is_that_of_scikit_learn(seed: int) -> None:
     generator = torch.Generator().manual_seed(seed)
-    x = unit(torch.randn(60, 5, generator=generator, dtype=torch.float64))
+    x = unit_rows(torch.randn(60, 5, generator=generator, dtype=torch.float64))[0]
     owner = (x @ spherical_kmeans(x, 4, generator).T).argmax(1)
     expected = silhouette_score(x.numpy(), owner.numpy(), metric="cosine")
     assert silhouette(x, owner) == pytest.approx(expected, abs=1e-10)
@@ -68,10 +68,10 @@ def test_a_class_of_one_point_is_one_subclass() -> None:
 @pytest.mark.parametrize("noise", [0.5, 1.0, 2.0])
 def test_the_silhouette_of_orthogonal_clusters_is_one_over_one_plus_the_noise(noise: float) -> None:
     x, owner = planted(5, 60, 2000, noise, 7)
-    assert silhouette(unit(x), owner) == pytest.approx(1 / (1 + noise**2), rel=0.05)
+    assert silhouette(unit_rows(x)[0], owner) == pytest.approx(1 / (1 + noise**2), rel=0.05)
     merged, split = owner // 2, owner * 2 + torch.arange(len(owner)) % 2
-    assert silhouette(unit(x), merged) < 0.75 * silhouette(unit(x), owner)
-    assert abs(silhouette(unit(x), split)) < 0.02
+    assert silhouette(unit_rows(x)[0], merged) < 0.75 * silhouette(unit_rows(x)[0], owner)
+    assert abs(silhouette(unit_rows(x)[0], split)) < 0.02
 
 
 @pytest.mark.parametrize(("noise", "number"), [(2.5, 5), (3.5, 1)])

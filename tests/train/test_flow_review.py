@@ -11,7 +11,7 @@ from tacit.nets import TwoLayerNet
 from tacit.train import FlowWarning, Until, descend, gradient_flow
 from tacit.train.flow.checks import opposed
 from tacit.train.flow.field import Points
-from tacit.train.flow.ledger import opened, written
+from tacit.train.flow.lineage import after_merge, unmerged
 from tacit.train.flow.merge import Grouping, grouped, merged
 from tacit.train.flow.neurons import BALANCED, WIDE, Neurons
 
@@ -107,7 +107,7 @@ def test_a_share_too_small_for_a_double_stays_small() -> None:
     neurons = Neurons(u, q, 0 * q, torch.ones_like(q), torch.zeros(1, 2, dtype=torch.int64))
     together = Grouping(torch.zeros(1, 2, dtype=torch.int64), 1)
     none = u.new_zeros(0, 2)
-    book = written(opened(neurons, none), neurons, together, none)
+    book = after_merge(unmerged(neurons, none), neurons, together, none)
     mass = book.all_neurons(merged(neurons, together), none)[0]
     assert torch.allclose(mass, torch.tensor([[0.0, -800.0]], dtype=F64), atol=1e-9)
 

@@ -1,11 +1,11 @@
 """How a net is broken."""
 
 from tacit.attack.ball.apgd import apgd
-from tacit.attack.ball.attacked import Attacked
 from tacit.attack.ball.black_box import black_box
 from tacit.attack.ball.gradient import fgm, pgd
 from tacit.attack.ball.smooth import smooth_adv_pgd
 from tacit.attack.ball.square import square
+from tacit.attack.ball.task import Attacked
 from tacit.attack.losses import cross_entropy, margin
 from tacit.attack.norms import Norm, known_norm
 from tacit.attack.shortest.minimal import Found, minimal

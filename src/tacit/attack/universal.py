@@ -39,7 +39,7 @@ MOST_CLASSES = 10  # means that serve as starts
 ROWS = 4096
 
 Row = Float[Tensor, "1 D"]
-Points = Float[Tensor, "n *shape"]
+Inputs = Float[Tensor, "n *shape"]
 
 
 def min2024_d0(mixture: ClusterMixture) -> Float[Tensor, " D"]:
@@ -79,7 +79,7 @@ def signed_sum(mixture: ClusterMixture) -> Float[Tensor, " D"]:
 
 def broken_by(
     model: Any,
-    x: Points,
+    x: Inputs,
     y: Shaped[Tensor, " n"],
     delta: Float[Tensor, "*shape"],
     *,
@@ -130,7 +130,7 @@ def margins(
 
 def learned_universal(
     model: Any,
-    x: Points,
+    x: Inputs,
     y: Shaped[Tensor, " n"],
     radius: float,
     *,
@@ -155,7 +155,7 @@ def learned_universal(
     rows, labels, signs = x.flatten(1)[some], y[some], signs_of(y, signed)[some]
     zero = torch.zeros_like(rows[:1])
     scale = float(margins(target, rows, labels, signs, zero, box).abs().median()) or 1.0
-    task = Task(target, rows, labels, signs, norm, radius, box, scale)
+    task = Learning(target, rows, labels, signs, norm, radius, box, scale)
     best = (-1.0, 0.0, zero)
     for start in task.starts(generator):
         found = task.lower(start, steps)
@@ -168,7 +168,7 @@ def learned_universal(
 
 
 @dataclass(frozen=True)
-class Task:
+class Learning:
     """What is learned from: points and their signs, the ball, and `scale`, the median margin."""
 
     target: Target

@@ -11,8 +11,8 @@ from jaxtyping import Bool, Float, Int64, Shaped
 from torch import Tensor
 
 from tacit.attack.ball.apgd import apgd
-from tacit.attack.ball.attacked import Attacked
 from tacit.attack.ball.black_box import black_box
+from tacit.attack.ball.task import Attacked
 from tacit.attack.losses import Loss, cross_entropy, margin
 from tacit.attack.shortest.minimal import minimal
 from tacit.auditing.task import Task

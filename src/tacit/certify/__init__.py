@@ -1,6 +1,6 @@
 """Radii that no attack can beat."""
 
-from tacit.certify.crown.chain import can_crown, crown_obstacle
+from tacit.certify.crown.chain import crown_obstacle
 from tacit.certify.crown.radius import crown_margin, crown_radius
 from tacit.certify.interval import Radii
 from tacit.certify.logits.radius import logits_certified, logits_radius
@@ -15,7 +15,6 @@ __all__ = [
     "Breaking",
     "Radii",
     "Smoothed",
-    "can_crown",
     "crown_margin",
     "crown_obstacle",
     "crown_radius",

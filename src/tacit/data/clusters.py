@@ -13,7 +13,7 @@ min2024, Section 4.2.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -78,11 +78,6 @@ class ClusterMixture:
         x = unit_noise(self.noise, n, self.D, generator)
         x.mul_(self.sd).add_(self.centres.to(device)[z])  # in place: n * D can be large
         return Samples(x, self.labels.to(device)[z], z)
-
-    def sample_seeds(self, n: int, seeds: Sequence[int], device: str = "cpu") -> Samples:
-        """One independent data set per seed, stacked; each is what its seed gives alone."""
-        sets = [self.sample(n, torch.Generator(device).manual_seed(seed)) for seed in seeds]
-        return Samples(*(torch.stack([getattr(s, name) for s in sets]) for name in ("x", "y", "z")))
 
     def stream(self, n: int, generator: torch.Generator, chunk: int = 20_000) -> Iterator[Samples]:
         """n points in chunks, for measurements that must not hold them all."""

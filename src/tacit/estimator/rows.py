@@ -10,9 +10,9 @@ import torch
 from jaxtyping import Float, Int64
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
-from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import check_non_negative, validate_data
 from torch import Tensor
 
 from tacit.errors import CallError
@@ -84,7 +84,11 @@ def validated(
         names, subclass = np.unique(subclass, return_inverse=True)
     if sample_weight is None:
         return Rows(X, y, None, subclass, names), y
-    weights = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
+    each = sample_weight if np.ndim(sample_weight) else np.full(len(X), sample_weight)
+    weights = check_array(each, ensure_2d=False, dtype=X.dtype, input_name="sample_weight")
+    weights = column_or_1d(weights)
+    check_consistent_length(X, weights)
+    check_non_negative(weights, "`sample_weight`")
     kept = weights > 0
     if not kept.any():
         raise CallError("sample_weight: all of them are 0; at least one row must count")

@@ -22,9 +22,9 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from tacit.attack.ball.attacked import Attacked, Box, task_of
 from tacit.attack.ball.driver import AnyLoss, AnyStart, attack
 from tacit.attack.ball.search import Descent, Search
+from tacit.attack.ball.task import Attacked, Box, task_of
 from tacit.attack.losses import margin
 from tacit.attack.norms import Norm, known_norm
 from tacit.errors import CallError

@@ -16,9 +16,9 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
-from tacit.attack.ball.attacked import Attacked, Box, Task, task_of
 from tacit.attack.ball.driver import AnyStart, attack
 from tacit.attack.ball.search import Descent, Search
+from tacit.attack.ball.task import Attacked, Box, Task, task_of
 from tacit.attack.losses import Labels, margin
 from tacit.attack.norms import Norm, uniform
 from tacit.attack.shortest.rays import first_crossing

@@ -10,9 +10,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from tacit.attack.ball.attacked import Attacked, Task, room_of, sealed
 from tacit.attack.ball.search import Descent, Search, downhill
 from tacit.attack.ball.starts import NAMES, Landmarks, Start, landmarks_of, starts_of, towards
+from tacit.attack.ball.task import Attacked, Task, room_of, sealed
 from tacit.attack.losses import Labels, Loss, margin, others
 from tacit.attack.norms import Room
 from tacit.attack.target import loss_and_gradient

@@ -9,9 +9,9 @@ from typing import Any
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
-from tacit.attack.ball.attacked import Attacked, Box, task_of
 from tacit.attack.ball.driver import AnyLoss, AnyStart, attack
 from tacit.attack.ball.search import Descent, Search
+from tacit.attack.ball.task import Attacked, Box, task_of
 from tacit.attack.losses import margin
 from tacit.attack.norms import Norm
 from tacit.errors import CallError

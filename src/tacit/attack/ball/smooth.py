@@ -17,9 +17,9 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
-from tacit.attack.ball.attacked import Attacked, Box, task_of
 from tacit.attack.ball.driver import AnyLoss, AnyStart, attack
 from tacit.attack.ball.gradient import REACH, pgd_descent
+from tacit.attack.ball.task import Attacked, Box, task_of
 from tacit.attack.losses import Scores, cross_entropy
 from tacit.attack.norms import Norm
 from tacit.attack.target import Target

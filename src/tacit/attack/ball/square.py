@@ -23,10 +23,10 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
-from tacit.attack.ball.attacked import Attacked, Box, task_of
 from tacit.attack.ball.black_box import Propose, random_descent
 from tacit.attack.ball.driver import attack
 from tacit.attack.ball.search import Search
+from tacit.attack.ball.task import Attacked, Box, task_of
 from tacit.attack.losses import margin
 from tacit.attack.norms import Norm, l2_size, l2_steepest, positive
 from tacit.errors import CallError

@@ -88,11 +88,6 @@ class Chain:
         return i, unit.reshape(1, len(part), *shape), unit.new_zeros(1, len(part))
 
 
-def can_crown(model: object) -> bool:
-    """Whether `crown_margin` and `crown_radius` understand this model."""
-    return crown_obstacle(model) is None
-
-
 def crown_obstacle(model: object) -> str | None:
     """Why CROWN bounds cannot be had for this model, in one line; None where they can.
 

@@ -36,7 +36,7 @@ from tacit.certify.interval import Radii, between
 from tacit.certify.relu.ascent import Ascent
 from tacit.certify.relu.node import DUAL, Values, sides_of
 from tacit.certify.relu.program import Program
-from tacit.certify.relu.tree import Best, Task, search
+from tacit.certify.relu.tree import Best, ClassTask, search
 from tacit.errors import CallError
 from tacit.nets import TwoLayerNet
 
@@ -130,7 +130,7 @@ class ClassView:
 
     def task(
         self, x: Float[Tensor, "n D"], norm: float, axes: Float[Tensor, "D d"] | None = None
-    ) -> Task:
+    ) -> ClassTask:
         """The search for points x; with `axes`, moves are coordinates along them."""
         own, opp = (self.kinked & (s * self.v > 0) for s in (1, -1))
         w = self.v.abs().unsqueeze(1) * self.w
@@ -143,7 +143,7 @@ class ClassView:
         ) -> Bool[Tensor, " N"]:
             return self.breaks(x[point] + (delta if axes is None else delta @ axes.T), loose)
 
-        return Task(
+        return ClassTask(
             sides,
             values=Values(z[:, own], z[:, opp], sizes[:, own], sizes[:, opp]),
             norm=norm,

@@ -35,7 +35,7 @@ Breaks = Callable[[Int[Tensor, " N"], Float[Tensor, "N D"], float], Bool[Tensor,
 
 
 @dataclass(frozen=True)
-class Task:
+class ClassTask:
     """Points of one class under one net: what is searched.
 
     `breaks(i, delta, loose)` asks the net itself whether delta breaks point i, up to `loose`. `empty`: all
@@ -87,7 +87,7 @@ class Pool:
         )
 
 
-def roots(task: Task) -> Pool:
+def roots(task: ClassTask) -> Pool:
     """One node a point, every neuron free."""
     own, opp = task.values.own, task.values.opp
     return Pool(
@@ -98,7 +98,7 @@ def roots(task: Task) -> Pool:
     )
 
 
-def search(task: Task, best: Best, budget: int) -> tuple[Float[Tensor, " n"], Best]:
+def search(task: ClassTask, best: Best, budget: int) -> tuple[Float[Tensor, " n"], Best]:
     """Certified distances, at most `best.ball`, and the shortest breaking moves found.
 
     Each point gets `budget` nodes; when they are spent, the least bound of its open nodes stands.
@@ -147,7 +147,7 @@ class Visited:
     excess: Float[Tensor, "N k"]
 
 
-def visit(task: Task, pool: Pool, ball: Float[Tensor, " n"]) -> Visited:
+def visit(task: ClassTask, pool: Pool, ball: Float[Tensor, " n"]) -> Visited:
     """Bounds the nodes within the balls."""
     values, radius = task.values.at(pool.point), ball[pool.point]
     size = torch.linalg.vector_norm(task.sides.opp, ord=DUAL[task.norm], dim=1)
@@ -174,7 +174,7 @@ def children(pool: Pool, excess: Float[Tensor, "N k"]) -> Pool:
 
 
 def improve(
-    task: Task,
+    task: ClassTask,
     best: Best,
     point: Int[Tensor, " N"],
     on: Bool[Tensor, "N k"],
@@ -203,7 +203,7 @@ def improve(
 
 
 def against(
-    task: Task,
+    task: ClassTask,
     point: Int[Tensor, " N"],
     shift: Float[Tensor, " N"],
     length: Float[Tensor, " N"],
@@ -219,7 +219,7 @@ def against(
 
 
 def shorter(
-    task: Task,
+    task: ClassTask,
     best: Best,
     point: Int[Tensor, " N"],
     delta: Float[Tensor, "N D"],
@@ -235,7 +235,7 @@ def shorter(
 
 
 def values_at(
-    task: Task, point: Int[Tensor, " N"], delta: Float[Tensor, "N D"]
+    task: ClassTask, point: Int[Tensor, " N"], delta: Float[Tensor, "N D"]
 ) -> Float[Tensor, "N k"]:
     """The opposite neurons' values at the moved points."""
     return task.values.opp[point] + delta @ task.sides.opp.T

@@ -64,7 +64,7 @@ def multiclass_radius(net: MultiClassNet, x: Float[Tensor, "n D"], y: Float[Tens
     # of rows of one size: none is dropped for being short next to the others
     axes = span_axes(rows / rows.abs().amax(1, keepdim=True).clamp_min(TINY))
     low, small = x @ axes, replace(net, w=net.w @ axes)
-    upper = attacked(net, x, y, small, low, axes)
+    upper = shortest_found(net, x, y, small, low, axes)
     lower = torch.zeros_like(upper)
     for sign in (1, -1):
         mine = ((y == sign) & (upper > 0)).nonzero().squeeze(1)
@@ -178,7 +178,7 @@ def depths(
     return gap / apart.clamp_min(TINY)
 
 
-def attacked(
+def shortest_found(
     net: MultiClassNet,
     x: Float[Tensor, "n D"],
     y: Float[Tensor, " n"],

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from tacit.base.checks import check_finite
 from tacit.errors import CallError
-from tacit.train.flow.course import Ended
 from tacit.train.flow.field import Points, Power, outputs, products
+from tacit.train.flow.loop import Ended
 from tacit.train.flow.until import Until
 from tacit.train.losses import LossName
 

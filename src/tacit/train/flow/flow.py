@@ -23,9 +23,9 @@ from torch import Tensor
 from tacit.errors import CallError
 from tacit.nets.two_layer import TwoLayerNet
 from tacit.train.flow.checks import FlowWarning, checked_points, complaint, warn_floor
-from tacit.train.flow.course import Ended, follow
 from tacit.train.flow.field import Points, Power, outputs
 from tacit.train.flow.history import History
+from tacit.train.flow.loop import Ended, follow
 from tacit.train.flow.neurons import Neurons, neurons_of
 from tacit.train.flow.scout import confirmed, drift_of, scouted
 from tacit.train.flow.until import Until

@@ -18,9 +18,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from tacit.train.flow.course import Ended, follow
 from tacit.train.flow.field import Points
-from tacit.train.flow.ledger import Ledger, chained, opened
+from tacit.train.flow.lineage import Lineage, chained, unmerged
+from tacit.train.flow.loop import Ended, follow
 from tacit.train.flow.neurons import BALANCED, FIXED, Neurons
 from tacit.train.flow.until import Until
 
@@ -124,7 +124,7 @@ def confirmed(
     """The flow of the scouted neurons on all data; on an eighth of them first, while the net is near zero."""
     u = ahead.neurons.u
     none = u.new_zeros(0, u.shape[2])
-    log_time, book, neurons = ahead.log_time, opened(ahead.neurons, none), ahead.neurons
+    log_time, book, neurons = ahead.log_time, unmerged(ahead.neurons, none), ahead.neurons
     plan = [(points, until)]
     if points.x.shape[1] >= 8 * PART:
         part = sampled(points, PART, torch.Generator().manual_seed(0))
@@ -152,7 +152,7 @@ def confirmed(
     )  # fmt: skip
 
 
-def left_behind(ahead: Scouted, none: Float[Tensor, "0 D"]) -> Ledger:
+def left_behind(ahead: Scouted, none: Float[Tensor, "0 D"]) -> Lineage:
     """The book of the scouting, with those not gone on with retired at the mass they had then."""
     book = ahead.ended.book
     flat = none.new_zeros(0, ahead.ended.neurons.u.shape[2])

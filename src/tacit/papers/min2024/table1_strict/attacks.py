@@ -24,8 +24,8 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from tacit.attack import apgd, cross_entropy, margin
-from tacit.attack.ball.attacked import Attacked
 from tacit.attack.ball.square import square
+from tacit.attack.ball.task import Attacked
 from tacit.attack.shortest.minimal import minimal
 from tacit.attack.target import loss_and_gradient, target_of
 from tacit.base.threads import cores, side_by_side

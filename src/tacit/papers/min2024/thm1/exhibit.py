@@ -15,12 +15,13 @@ import torch
 import xarray as xr
 from matplotlib.figure import Figure
 
+from tacit.attack import min2024_d0
 from tacit.certify import radius
 from tacit.data import ClusterMixture, Samples, min2024_mixture
 from tacit.lab.bench import Bench
 from tacit.lab.claim import Claim, Expected, judge
 from tacit.lab.exhibit import Outcome
-from tacit.nets import average_net, centre_net, linear_rule
+from tacit.nets import average_net, centre_net
 from tacit.papers.min2024.bounds.figure import radius_panel, tail_panel
 from tacit.papers.min2024.bounds.sweep import (
     bound_claim,
@@ -30,12 +31,12 @@ from tacit.papers.min2024.bounds.sweep import (
     survivors,
     tails,
 )
-from tacit.papers.min2024.thm1.settings import Attacked
+from tacit.papers.min2024.thm1.settings import TwoRadii
 
 WHERE = "Section 3, Theorem 1"
 
 
-def run(config: Attacked, bench: Bench) -> Outcome:
+def run(config: TwoRadii, bench: Bench) -> Outcome:
     """Count survivors of d0 and of every perturbation; measure the critical radii."""
     at = [(math.sqrt(2) - delta) / 2 for delta in config.delta]
     far = 1.01 * max(at)  # farther no lower end is needed
@@ -44,8 +45,7 @@ def run(config: Attacked, bench: Bench) -> Outcome:
         mixture: ClusterMixture, points: Samples
     ) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
         F = average_net(mixture)
-        d0 = linear_rule(mixture).u / math.sqrt(mixture.K)
-        step = points.y.unsqueeze(1) * d0 / math.sqrt(mixture.K)
+        step = points.y.unsqueeze(1) * min2024_d0(mixture) / math.sqrt(mixture.K)
         kept = [int((F(points.x - (1 + rho) * step) * points.y > 0).sum()) for rho in config.rho]
         broken = [
             len(points.y)
@@ -85,7 +85,7 @@ def bound_Fp(cell: xr.DataArray) -> tuple[float, float]:
     return 2.0 * (int(cell.K) + 1), float(cell.ratio * cell.delta**2 / (2 * cell.K))
 
 
-def below_two(config: Attacked) -> Claim:
+def below_two(config: TwoRadii) -> Claim:
     """The theorem's p >= 2 is needed: for 1 < p < 2 the opposite centres rise together.
 
     At a centre facing K2 opposite ones, radius^2 = q/(1+q) with q = K2^(1-2/p) < 1.
@@ -109,7 +109,7 @@ def below_two(config: Attacked) -> Claim:
     )
 
 
-def draw(data: xr.Dataset, config: Attacked) -> Figure:
+def draw(data: xr.Dataset, config: TwoRadii) -> Figure:
     """Both bounds against the counts, and the critical radii."""
     figure = Figure(figsize=(11.5, 4))
     left, middle, right = figure.subplots(1, 3)

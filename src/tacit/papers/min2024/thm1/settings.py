@@ -11,7 +11,7 @@ from tacit.papers.min2024.bounds.settings import WIDE_K, WIDE_K1, Bounds
 
 
 @dataclass(frozen=True)
-class Attacked(Bounds):
+class TwoRadii(Bounds):
     """As `Bounds`, for Theorem 1: p >= 2, delta <= sqrt(2)."""
 
     delta: tuple[float, ...] = (0.2, 0.5, 1.0, 1.2)
@@ -29,9 +29,9 @@ EXHIBITS = (
         where="Section 3, Theorem 1",
         claim="one direction breaks F at radius 1/sqrt(K); nothing breaks F^(p), p >= 2, below sqrt(2)/2",
         scales={
-            "smoke": Attacked(K=(2,), K1=(1,), ratio=(1.0, 20.0), p=(3.0,), n=1000),
-            "laptop": Attacked(),
-            "paper": Attacked(
+            "smoke": TwoRadii(K=(2,), K1=(1,), ratio=(1.0, 20.0), p=(3.0,), n=1000),
+            "laptop": TwoRadii(),
+            "paper": TwoRadii(
                 WIDE_K, WIDE_K1, (1.0, 2.0, 3.0, 5.0, 10.0, 30.0), (2.0, 3.0, 4.0), n=200_000
             ),
         },

@@ -1,4 +1,4 @@
-"""Who was merged into whom: the book that lets figures show all h neurons of a merged net."""
+"""Who was merged into whom: what lets figures show all h neurons of a merged net."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tacit.train.flow.neurons import FIXED, Neurons
 
 
 @dataclass(frozen=True)
-class Ledger:
+class Lineage:
     """For each of the h first neurons: its place now (-1: retired), its share of that place's mass (log), and how
     it stood when it was retired. `retired` is the squared norm of all retired weights, as a logarithm."""
 
@@ -26,8 +26,8 @@ class Ledger:
     last_cosines: Float[Tensor, "E h m"]
     retired: Float[Tensor, " E"]
 
-    def members(self, index: Tensor) -> Ledger:
-        """The book of some of the members."""
+    def members(self, index: Tensor) -> Lineage:
+        """That of some of the members."""
         return picked(self, index)
 
     def all_neurons(
@@ -46,20 +46,20 @@ class Ledger:
         )
 
 
-def opened(neurons: Neurons, watch: Float[Tensor, "m D"]) -> Ledger:
-    """The book before any merge: every neuron is its own group."""
+def unmerged(neurons: Neurons, watch: Float[Tensor, "m D"]) -> Lineage:
+    """Before any merge: every neuron is its own group."""
     E, h = neurons.q.shape
     device = neurons.q.device
     zero = torch.zeros(E, h, dtype=torch.float64, device=device)
     cosines = torch.zeros(E, h, watch.shape[0], dtype=torch.float64, device=device)
     place = torch.arange(h, device=device).expand(E, h)
-    return Ledger(place, zero, zero, zero, cosines, torch.full_like(zero[:, 0], -math.inf))
+    return Lineage(place, zero, zero, zero, cosines, torch.full_like(zero[:, 0], -math.inf))
 
 
-def written(
-    book: Ledger, before: Neurons, grouping: Grouping, watch: Float[Tensor, "m D"]
-) -> Ledger:
-    """The book after a merge of the neurons `before`."""
+def after_merge(
+    book: Lineage, before: Neurons, grouping: Grouping, watch: Float[Tensor, "m D"]
+) -> Lineage:
+    """After a merge of the neurons `before`."""
     mass, side, cosines = book.all_neurons(before, watch)
     at, here = book.place.clamp_min(0), book.place >= 0
     place = torch.where(here, grouping.group.gather(1, at), -1)
@@ -76,7 +76,7 @@ def written(
         before.kind != FIXED, torch.log1p(before.tilt.double().square()), 0.0
     )
     gone = torch.where((grouping.group < 0) & (before.sign != 0), size, -math.inf).logsumexp(1)
-    return Ledger(
+    return Lineage(
         place,
         torch.where(place >= 0, book.log_share + share.gather(1, at), book.log_share),
         torch.where(leaving, mass, book.last_mass),
@@ -86,13 +86,13 @@ def written(
     )
 
 
-def chained(first: Ledger, then: Ledger) -> Ledger:
-    """One book for two flows in a row: the neurons that the first one left are those the second began with."""
+def chained(first: Lineage, then: Lineage) -> Lineage:
+    """One lineage for two flows in a row: the neurons that the first one left are those the second began with."""
     at, here = first.place.clamp_min(0), first.place >= 0
     place = torch.where(here, then.place.gather(1, at), -1)
     leaving = here & (place < 0)
     share = first.log_share + torch.where(here, then.log_share.gather(1, at), 0.0)
-    return Ledger(
+    return Lineage(
         place,
         share,
         torch.where(leaving, then.last_mass.gather(1, at) + first.log_share, first.last_mass),

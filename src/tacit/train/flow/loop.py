@@ -14,7 +14,7 @@ from tacit.errors import CallError
 from tacit.train.flow.adams import Past, Step, adams, fall, first_step, no_past, span_of, squares
 from tacit.train.flow.field import Field, Points, Power, field_at, outputs, products
 from tacit.train.flow.history import History, Recorder
-from tacit.train.flow.ledger import Ledger, opened, written
+from tacit.train.flow.lineage import Lineage, after_merge, unmerged
 from tacit.train.flow.merge import grouped, merged, ripe_neurons
 from tacit.train.flow.neurons import Neurons
 from tacit.train.flow.until import Until
@@ -31,7 +31,7 @@ class Course:
     neurons: Neurons
     field: Field
     past: Past
-    book: Ledger
+    book: Lineage
     step: Float[Tensor, " E"]
     log_time: Float[Tensor, " E"]
     spent: Float[Tensor, " E"]
@@ -74,7 +74,7 @@ class Ended:
     """One member at its end (E = 1 in its tensors)."""
 
     neurons: Neurons
-    book: Ledger
+    book: Lineage
     stopped: str
     log_time: float
     log_loss: float
@@ -172,7 +172,7 @@ def departure(
     step = first_step(neurons, field, tolerance)
     zero = torch.zeros_like(step)
     return Course(
-        neurons, field, no_past(neurons), opened(neurons, watch), step, zero - math.inf, zero,
+        neurons, field, no_past(neurons), unmerged(neurons, watch), step, zero - math.inf, zero,
         field.log_loss.double(), zero, zero + 1, zero > 0, fall(neurons, field),
     )  # fmt: skip
 
@@ -279,7 +279,7 @@ def tidied(
     error = course.merge_error + change * scale.double().clamp_max(1.0)
     field = field_at(fewer, points, p)
     return Course(
-        fewer, field, no_past(fewer), written(course.book, neurons, grouping, watch), course.step,
+        fewer, field, no_past(fewer), after_merge(course.book, neurons, grouping, watch), course.step,
         course.log_time, course.spent, course.first_loss, error, course.looks + 1, course.rest,
         fall(fewer, field),
     )  # fmt: skip
