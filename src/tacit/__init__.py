@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 from tacit.version import __version__
 
 if TYPE_CHECKING:
-    from tacit.api import audit, exhibits, run
-    from tacit.auditing import AuditRecord
+    from tacit.api import exhibits, run
+    from tacit.auditing import AuditRecord, audit
     from tacit.estimator import PolyReLUClassifier
     from tacit.lab.record import RunRecord
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "run": "tacit.api",
     "exhibits": "tacit.api",
-    "audit": "tacit.api",
+    "audit": "tacit.auditing",
     "RunRecord": "tacit.lab.record",
     "AuditRecord": "tacit.auditing",
     "PolyReLUClassifier": "tacit.estimator",

@@ -35,13 +35,14 @@ from tacit.auditing.rounding import double_of, rounding
 from tacit.auditing.subject import Subject, importable_here, load_model, subject_of
 from tacit.auditing.task import Task
 from tacit.base.device import choose_device
-from tacit.base.progress import Progress
+from tacit.base.progress import Progress, Silent
 from tacit.base.statistics import proportion
 from tacit.errors import CallError
 from tacit.measure.flags import raised_flags
 from tacit.measure.robustness import consistent, robust_curve
 
 BATCH = 1000
+SILENT = Silent()
 
 
 @dataclass(frozen=True)
@@ -77,9 +78,18 @@ def audit(
     black_box: bool = False,
     device: str = "auto",
     batch: int = BATCH,
-    progress: Progress,
+    progress: Progress = SILENT,
 ) -> AuditRecord:
-    """See `tacit.audit`; `progress` is told of each batch."""
+    """How robust a classifier is: robust accuracy as intervals, flags, universal directions, averaging.
+
+    `model`: one of tacit's nets, any torch module (in eval mode) or callable with one output or logits, or what
+    `tacit audit` takes as text. `data`: a path to .npz, a dict with x and y, a tuple (x, y[, subclass]), or an
+    iterable of such tuples, for instance a DataLoader. Points stay on the host, and `batch` of them at a time are
+    moved to the device. `norm` is 1, 2 or inf. `radii`: none given, eight steps up to half the distance between
+    classes. `box`: the ends between which perturbed points must stay. `subclass`: the key of subclass labels.
+    `limit`: at most that many points. `black_box`: by queries alone, for models without gradients.
+    `progress` is told of each batch.
+    """
     known_count("batch", batch, "at least 1 point at a time")
     known = named_norm(norm)
     given = None if radii is None else known_radii(radii)

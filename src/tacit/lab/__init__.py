@@ -1,1 +1,7 @@
 """Running exhibits: what they are, how they are found, and folders that survive a kill."""
+
+from tacit.lab.bench import Bench
+from tacit.lab.claim import Claim, Expected, judge, untestable
+from tacit.lab.exhibit import Exhibit, Outcome, Paper
+
+__all__ = ["Bench", "Claim", "Exhibit", "Expected", "Outcome", "Paper", "judge", "untestable"]

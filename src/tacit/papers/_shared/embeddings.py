@@ -19,7 +19,7 @@ from torch import Tensor
 from tacit.data.features import Extractor, Source, features_of, named_extractor
 from tacit.data.images import Features, ImageFolder, load_features, load_images
 from tacit.errors import CallError
-from tacit.lab.bench import Bench
+from tacit.lab import Bench
 from tacit.papers._shared.frozen import Frozen
 
 Rows = Int64[np.ndarray, " m"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tacit.lab.exhibit import Paper
+from tacit.lab import Paper
 from tacit.papers.frei2023.assumption.settings import EXHIBITS as ASSUMPTION
 from tacit.papers.frei2023.beyond.settings import EXHIBITS as BEYOND
 from tacit.papers.frei2023.lemma2_1.settings import EXHIBITS as LEMMA2_1

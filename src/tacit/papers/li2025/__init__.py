@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tacit.lab.exhibit import Paper
+from tacit.lab import Paper
 from tacit.papers.li2025.discovered.settings import EXHIBITS as DISCOVERED
 from tacit.papers.li2025.fig1.settings import EXHIBITS as FIG1
 from tacit.papers.li2025.fig2cd.settings import EXHIBITS as FIG2CD

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tacit.lab.exhibit import Paper
+from tacit.lab import Paper
 from tacit.papers.min2024.alg1.settings import EXHIBITS as ALG1
 from tacit.papers.min2024.claim.settings import EXHIBITS as CLAIM
 from tacit.papers.min2024.fig1.settings import EXHIBITS as FIG1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tacit.lab.exhibit import Paper
+from tacit.lab import Paper
 from tacit.papers.min2025.alpha0.settings import EXHIBITS as ALPHA0
 from tacit.papers.min2025.learned.settings import EXHIBITS as LEARNED
 from tacit.papers.min2025.persists.settings import EXHIBITS as PERSISTS

@@ -19,9 +19,7 @@ import xarray as xr
 from scipy.stats import beta
 
 from tacit.data import sqrt_d_mixture
-from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, judge
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Claim, Expected, Outcome, judge
 from tacit.measure import proportion
 from tacit.papers._shared.assumptions import (
     check_assumption,

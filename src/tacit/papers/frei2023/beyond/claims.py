@@ -9,8 +9,7 @@ import numpy.typing as npt
 import xarray as xr
 from scipy.stats import binomtest
 
-from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, judge, untestable
+from tacit.lab import Bench, Claim, Expected, judge, untestable
 from tacit.papers._shared.fits import exponent, listed
 from tacit.papers.frei2023.beyond.settings import RULES, SLACK, Beyond
 

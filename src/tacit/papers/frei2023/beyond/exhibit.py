@@ -35,8 +35,7 @@ from tacit.certify import crown_radius, nearest_radius
 from tacit.certify.nearest.radius import least_distance
 from tacit.data import ClusterMixture, cluster_mixture, sphere_centres
 from tacit.errors import RunError
-from tacit.lab.bench import Bench
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Outcome
 from tacit.measure import kkt_residual, log_loss
 from tacit.measure.margins import margins
 from tacit.nets import Linear, NearestNeighbour, TwoLayerNet

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tacit.errors import CallError
-from tacit.lab.exhibit import Exhibit
+from tacit.lab import Exhibit
 from tacit.papers._shared.checks import check_at_least, check_at_most, check_positive, check_unique
 
 Law = Literal["gaussian", "sphere"]

@@ -23,9 +23,7 @@ from matplotlib.figure import Figure
 from scipy.stats import norm
 
 from tacit.data import ClusterMixture
-from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, judge
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Claim, Expected, Outcome, judge
 from tacit.measure import proportion
 from tacit.nets import linear_rule
 from tacit.papers._shared.assumptions import check_assumption, most_clusters

@@ -19,9 +19,7 @@ from matplotlib.figure import Figure
 
 from tacit.certify import nearest_radius, radius
 from tacit.data import Samples, sqrt_d_mixture
-from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Claim, Expected, Outcome
 from tacit.measure import critical_radius
 from tacit.nets import NearestNeighbour, TwoLayerNet
 from tacit.papers._shared.assumptions import check_assumption

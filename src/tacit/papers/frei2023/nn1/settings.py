@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tacit.errors import CallError
-from tacit.lab.exhibit import Exhibit
+from tacit.lab import Exhibit
 from tacit.papers._shared.checks import check_at_least
 from tacit.papers.frei2023._shared.settings import check_dimensions
 

@@ -7,8 +7,7 @@ import math
 import numpy as np
 import xarray as xr
 
-from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, judge
+from tacit.lab import Bench, Claim, Expected, judge
 from tacit.papers.frei2023.thm2_1.settings import Direction
 
 STATIONARITY, SLACK = 2e-2, 5e-3  # for theta scaled to least margin 1

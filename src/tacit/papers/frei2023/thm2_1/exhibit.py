@@ -29,8 +29,7 @@ from functools import partial
 import torch
 import xarray as xr
 
-from tacit.lab.bench import Bench
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Outcome
 from tacit.papers._shared.assumptions import assumption_line, missing_line
 from tacit.papers.frei2023.thm2_1.claims import claims
 from tacit.papers.frei2023.thm2_1.figure import draw

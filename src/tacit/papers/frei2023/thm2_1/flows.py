@@ -15,7 +15,7 @@ from torch import Tensor
 
 from tacit.data import ClusterMixture, Samples, sqrt_d_mixture
 from tacit.errors import RunError
-from tacit.lab.bench import Bench
+from tacit.lab import Bench
 from tacit.measure import kkt_residual, normalised_margin
 from tacit.measure.margins import margins, parameters
 from tacit.nets import TwoLayerNet

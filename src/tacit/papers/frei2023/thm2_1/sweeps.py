@@ -15,7 +15,7 @@ from torch import Tensor
 from tacit.base.linalg import span_axes
 from tacit.data import Samples, sqrt_d_mixture
 from tacit.errors import CallError
-from tacit.lab.bench import Bench
+from tacit.lab import Bench
 from tacit.measure import log_loss, normalised_margin
 from tacit.measure.margins import log_expm1, margins, parameters
 from tacit.nets import TwoLayerNet

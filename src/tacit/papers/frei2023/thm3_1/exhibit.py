@@ -34,9 +34,7 @@ import xarray as xr
 from scipy.stats import norm
 
 from tacit.data import ClusterMixture, Samples
-from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Claim, Expected, Outcome
 from tacit.measure import kkt_cosine, upper_limit
 from tacit.nets import TwoLayerNet
 from tacit.papers._shared.assumptions import (

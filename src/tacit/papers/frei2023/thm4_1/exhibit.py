@@ -24,9 +24,7 @@ from scipy.stats import norm
 
 from tacit.certify import radius
 from tacit.data import Samples
-from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, judge
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Claim, Expected, Outcome, judge
 from tacit.measure import Estimate, critical_radius, proportion
 from tacit.nets import TwoLayerNet, frei_net
 from tacit.papers._shared.assumptions import check_assumption

@@ -7,8 +7,7 @@ import math
 import numpy as np
 import xarray as xr
 
-from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected
+from tacit.lab import Bench, Claim, Expected
 from tacit.papers._shared.fits import exponent, farthest, listed
 from tacit.papers.frei2023.thm4_2.settings import Flipped
 from tacit.papers.frei2023.thm4_2.sweeps import every, places, sweep

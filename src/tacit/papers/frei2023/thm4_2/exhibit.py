@@ -30,8 +30,7 @@ import xarray as xr
 from tacit.attack.universal import broken_by, frei2023_z
 from tacit.certify import radius
 from tacit.data import Samples
-from tacit.lab.bench import Bench
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Outcome
 from tacit.nets import TwoLayerNet
 from tacit.papers._shared.assumptions import assumption_line, check_assumption, missing_line
 from tacit.papers.frei2023._shared.trained import (

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from tacit.attack.universal import frei2023_z, learned_universal
 from tacit.data import ClusterMixture, Samples, sqrt_d_mixture
-from tacit.lab.bench import Bench
+from tacit.lab import Bench
 from tacit.nets import TwoLayerNet
 from tacit.papers._shared.assumptions import assumption_line, missing_line
 from tacit.papers.frei2023._shared.trained import Setting, flip_etas, flowed, start

@@ -34,9 +34,7 @@ from torch import Tensor
 from tacit.certify import Radii, radius
 from tacit.certify.interval import stack
 from tacit.data import ClusterMixture, Samples
-from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Claim, Expected, Outcome
 from tacit.measure.subclasses import DISTINCT, Subclasses, discover
 from tacit.papers._shared.assumptions import missing_line
 from tacit.papers._shared.fits import farthest

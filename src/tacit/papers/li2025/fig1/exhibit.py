@@ -21,9 +21,7 @@ import xarray as xr
 
 from tacit.certify import nearest_radius, radius
 from tacit.data import ClusterMixture
-from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, judge
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Claim, Expected, Outcome, judge
 from tacit.nets import NearestNeighbour, average_net, decoupled_net, linear_rule
 from tacit.papers.li2025.fig1.figure import draw
 from tacit.papers.li2025.fig1.geometry import (

@@ -17,9 +17,7 @@ import xarray as xr
 from jaxtyping import Float
 from torch import Tensor
 
-from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Claim, Expected, Outcome
 from tacit.papers._shared.embeddings import class_means, embeddings_of
 from tacit.papers.li2025.fig2cd.settings import PAPERS, Embedded
 from tacit.papers.li2025.fig10.figure import draw

@@ -24,9 +24,7 @@ from torch import Tensor
 
 from tacit.certify import Radii, radius
 from tacit.data import Samples
-from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Claim, Expected, Outcome
 from tacit.measure import critical_radius
 from tacit.measure.robustness import robust_curve
 from tacit.nets import BayesRule, MultiClassNet, TwoLayerNet

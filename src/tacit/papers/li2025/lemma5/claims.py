@@ -7,8 +7,7 @@ import math
 import numpy as np
 import xarray as xr
 
-from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, judge
+from tacit.lab import Bench, Claim, Expected, judge
 from tacit.papers.li2025.lemma5.settings import Coefficients
 from tacit.papers.li2025.sweeps.sweep import epsilon
 

@@ -31,8 +31,7 @@ import torch
 import xarray as xr
 
 from tacit.data import Samples
-from tacit.lab.bench import Bench
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Outcome
 from tacit.papers._shared.assumptions import missing_line
 from tacit.papers.li2025._shared.coefficients import Dynamics, Seen, State, dynamics_of
 from tacit.papers.li2025._shared.compact import binary_net, compact_problem

@@ -54,9 +54,7 @@ from scipy.special import ndtr, ndtri
 from torch import Tensor
 
 from tacit.data import ClusterMixture, Samples
-from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Claim, Expected, Outcome
 from tacit.measure import cosines
 from tacit.nets import MultiClassNet, TwoLayerNet
 from tacit.papers._shared.assumptions import missing_line

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tacit.errors import CallError
-from tacit.lab.exhibit import Exhibit
+from tacit.lab import Exhibit
 from tacit.lab.settings import as_text
 from tacit.papers._shared.checks import (
     check_at_least,

@@ -22,9 +22,7 @@ import xarray as xr
 from tacit.attack import first_crossing
 from tacit.certify import radius
 from tacit.data import ClusterMixture, Samples, cluster_mixture, orthogonal_centres
-from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, judge
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Claim, Expected, Outcome, judge
 from tacit.measure import critical_radius, proportion
 from tacit.nets import MultiClassNet, linear_rule, prop48_net
 from tacit.papers._shared.panels import rows

@@ -28,8 +28,7 @@ import xarray as xr
 from scipy.optimize import brentq
 
 from tacit.data import Samples
-from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected
+from tacit.lab import Bench, Claim, Expected
 from tacit.nets import MultiClassNet, TwoLayerNet
 from tacit.papers._shared.fits import exponent, listed
 from tacit.papers.li2025.sweeps.settings import Sweep

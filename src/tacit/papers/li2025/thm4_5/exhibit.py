@@ -36,8 +36,7 @@ from torch import Tensor
 from tacit.attack import li2025_rho, minimal
 from tacit.certify import radius
 from tacit.data import ClusterMixture
-from tacit.lab.bench import Bench
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Outcome
 from tacit.nets import TwoLayerNet
 from tacit.papers._shared.assumptions import missing_line
 from tacit.papers.li2025._shared.compact import Problem, binary_net, compact_problem

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tacit.lab.exhibit import Exhibit
+from tacit.lab import Exhibit
 from tacit.papers.li2025.sweeps.settings import PAPER, SMOKE, Sweep
 
 EXHIBITS = (

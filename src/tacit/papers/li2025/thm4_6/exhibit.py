@@ -21,9 +21,7 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
-from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, judge
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Claim, Expected, Outcome, judge
 from tacit.measure import function_distance
 from tacit.nets import TwoLayerNet, average_net
 from tacit.papers.li2025._shared.coefficients import biases

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tacit.lab.exhibit import Exhibit
+from tacit.lab import Exhibit
 from tacit.papers.li2025.sweeps.settings import PAPER, SMOKE, Sweep
 
 EXHIBITS = (

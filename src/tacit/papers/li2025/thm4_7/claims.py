@@ -7,8 +7,7 @@ import math
 import numpy as np
 import xarray as xr
 
-from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected
+from tacit.lab import Bench, Claim, Expected
 from tacit.measure import proportion
 from tacit.papers._shared.fits import farthest
 from tacit.papers.li2025.sweeps.settings import Sweep

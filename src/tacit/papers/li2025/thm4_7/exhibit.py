@@ -32,8 +32,7 @@ from tacit.attack import first_crossing
 from tacit.base.linalg import span_axes
 from tacit.certify import radius
 from tacit.data import ClusterMixture, Samples
-from tacit.lab.bench import Bench
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Outcome
 from tacit.nets import MultiClassNet
 from tacit.papers._shared.assumptions import missing_line
 from tacit.papers.li2025._shared.compact import Problem, classes_net, compact_problem

@@ -21,9 +21,7 @@ import xarray as xr
 
 from tacit.certify import radius
 from tacit.data import ClusterMixture, Samples, cluster_mixture, orthogonal_centres
-from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Claim, Expected, Outcome
 from tacit.measure import critical_radius, proportion
 from tacit.nets import TwoLayerNet, average_net, decoupled_net
 from tacit.papers._shared.panels import rows

@@ -29,9 +29,7 @@ from matplotlib.figure import Figure
 from scipy.optimize import minimize_scalar
 
 from tacit.data import min2024_mixture
-from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, judge
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Claim, Expected, Outcome, judge
 from tacit.measure.distance.algorithm1 import RELEASED_OFFSET, algorithm1
 from tacit.measure.distance.function import function_distance
 from tacit.nets import TwoLayerNet, average_net, centre_net

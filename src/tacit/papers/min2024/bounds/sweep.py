@@ -16,8 +16,7 @@ import xarray as xr
 
 from tacit.certify import radius
 from tacit.data import ClusterMixture, Samples, cluster_mixture, min2024_mixture, orthogonal_centres
-from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, judge, untestable
+from tacit.lab import Bench, Claim, Expected, judge, untestable
 from tacit.measure import Tail, critical_radius, largest_constant
 from tacit.measure.tails import C
 from tacit.nets import average_net, centre_net

@@ -15,9 +15,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from tacit.data import ClusterMixture, min2024_mixture
-from tacit.lab.bench import Bench
-from tacit.lab.claim import Expected, judge
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Expected, Outcome, judge
 from tacit.nets import TwoLayerNet, average_net, centre_net
 from tacit.papers.min2024.claim.settings import Realize
 

@@ -23,9 +23,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from tacit.data import Samples, min2024_mixture
-from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, untestable
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Claim, Expected, Outcome, untestable
 from tacit.measure.neurons import learned_directions
 from tacit.nets import TwoLayerNet
 from tacit.papers._shared.sphere import (

@@ -9,8 +9,7 @@ import numpy as np
 import torch
 import xarray as xr
 
-from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected
+from tacit.lab import Bench, Claim, Expected
 from tacit.measure import critical_radius
 from tacit.papers.min2024.fig2.settings import Conjecture
 

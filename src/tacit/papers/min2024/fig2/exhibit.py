@@ -32,8 +32,7 @@ from torch import Tensor
 
 from tacit.certify import radius
 from tacit.data import ClusterMixture, Samples, min2024_mixture
-from tacit.lab.bench import Bench
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Outcome
 from tacit.measure.distance.function import function_distance
 from tacit.measure.kkt.residual import kkt_cosine, kkt_residual
 from tacit.measure.neurons import cosines, learned_directions

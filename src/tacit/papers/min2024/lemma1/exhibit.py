@@ -35,9 +35,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from tacit.data import orthogonal_centres
-from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, judge
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Claim, Expected, Outcome, judge
 from tacit.measure import alignment_field
 from tacit.nets import TwoLayerNet
 from tacit.papers._shared.panels import MARKERS, THEORY

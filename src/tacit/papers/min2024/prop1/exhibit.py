@@ -11,8 +11,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from tacit.data import ClusterMixture, Samples
-from tacit.lab.bench import Bench
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Outcome
 from tacit.nets import average_net, centre_net
 from tacit.papers.min2024.bounds.figure import tail_panel
 from tacit.papers.min2024.bounds.settings import Bounds

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tacit.lab.exhibit import Exhibit
+from tacit.lab import Exhibit
 from tacit.papers.min2024.bounds.settings import WIDE_K, WIDE_K1, Bounds
 
 EXHIBITS = (

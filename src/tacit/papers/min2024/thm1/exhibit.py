@@ -18,9 +18,7 @@ from matplotlib.figure import Figure
 from tacit.attack import min2024_d0
 from tacit.certify import radius
 from tacit.data import ClusterMixture, Samples, min2024_mixture
-from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, judge
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Claim, Expected, Outcome, judge
 from tacit.nets import average_net, centre_net
 from tacit.papers.min2024.bounds.figure import radius_panel, tail_panel
 from tacit.papers.min2024.bounds.sweep import (

@@ -38,9 +38,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.stats import beta
 
-from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, judge
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Claim, Expected, Outcome, judge
 from tacit.papers._shared.panels import THEORY
 from tacit.papers.min2024.thm2.near import ABOUT, SPACES, About, Space, extremes, near
 from tacit.papers.min2024.thm2.settings import NearAlignment

@@ -17,8 +17,7 @@ from matplotlib.figure import Figure
 
 from tacit.certify import radius
 from tacit.data import ClusterMixture, Samples
-from tacit.lab.bench import Bench
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Outcome
 from tacit.nets import average_net, centre_net
 from tacit.papers.min2024.bounds.figure import radius_panel, tail_panel
 from tacit.papers.min2024.bounds.sweep import (

@@ -30,9 +30,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, untestable
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Claim, Expected, Outcome, untestable
 from tacit.nets import TwoLayerNet
 from tacit.papers._shared.sphere import (
     FROM_ABOVE,

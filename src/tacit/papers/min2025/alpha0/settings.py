@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tacit.lab.exhibit import Exhibit
+from tacit.lab import Exhibit
 from tacit.papers._shared.checks import check_at_least, check_at_most, check_positive, check_unique
 
 

@@ -25,9 +25,7 @@ from matplotlib.ticker import NullLocator
 
 from tacit.attack import minimal
 from tacit.data import ClusterMixture, min2024_mixture
-from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Claim, Expected, Outcome
 from tacit.measure.distance.function import function_distance
 from tacit.nets import TwoLayerNet, average_net, centre_net
 from tacit.papers._shared.panels import THEORY

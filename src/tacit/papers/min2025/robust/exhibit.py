@@ -23,9 +23,7 @@ from matplotlib.figure import Figure
 
 from tacit.certify import radius
 from tacit.data import cluster_mixture, min2024_mixture, orthogonal_centres
-from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Claim, Expected, Outcome
 from tacit.measure import Tail, proportion
 from tacit.measure.tails import VISIBLE
 from tacit.nets import BayesRule, average_net, centre_net

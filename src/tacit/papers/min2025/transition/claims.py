@@ -7,8 +7,7 @@ import math
 import numpy as np
 import xarray as xr
 
-from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected
+from tacit.lab import Bench, Claim, Expected
 from tacit.papers.min2025.transition.settings import Transition
 
 WHERE = "Poster, Observations"

@@ -27,8 +27,7 @@ from torch import Tensor
 
 from tacit.attack import minimal
 from tacit.data import min2024_mixture
-from tacit.lab.bench import Bench
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Outcome
 from tacit.measure.neurons import learned_directions
 from tacit.nets import TwoLayerNet
 from tacit.papers.min2025.transition import figure as transition_panels
