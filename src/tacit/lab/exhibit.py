@@ -125,3 +125,9 @@ class Exhibit:
                 f"{' and '.join(missing)}; mend or uninstall that package"
             )
         return cast(ExhibitCode, module)
+
+
+def exhibits_of(paper: str, *folders: str) -> tuple[Exhibit, ...]:
+    """The exhibits in these folders of a paper's package, as each folder's `settings` lists them in `EXHIBITS`."""
+    found = (importlib.import_module(f"{paper}.{folder}.settings") for folder in folders)
+    return tuple(exhibit for settings in found for exhibit in settings.EXHIBITS)

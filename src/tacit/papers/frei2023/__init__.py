@@ -1,16 +1,6 @@
 """Frei, Vardi, Bartlett & Srebro 2023: gradient flow generalises and is not robust on clusters."""
 
-from __future__ import annotations
-
-from tacit.lab import Paper
-from tacit.papers.frei2023.assumption.settings import EXHIBITS as ASSUMPTION
-from tacit.papers.frei2023.beyond.settings import EXHIBITS as BEYOND
-from tacit.papers.frei2023.lemma2_1.settings import EXHIBITS as LEMMA2_1
-from tacit.papers.frei2023.nn1.settings import EXHIBITS as NN1
-from tacit.papers.frei2023.thm2_1.settings import EXHIBITS as THM2_1
-from tacit.papers.frei2023.thm3_1.settings import EXHIBITS as THM3_1
-from tacit.papers.frei2023.thm4_1.settings import EXHIBITS as THM4_1
-from tacit.papers.frei2023.thm4_2.settings import EXHIBITS as THM4_2
+from tacit.lab import Paper, exhibits_of
 
 PAPER = Paper(
     key="frei2023",
@@ -26,13 +16,6 @@ PAPER = Paper(
 }""",
 )
 
-EXHIBITS = (
-    *ASSUMPTION,
-    *LEMMA2_1,
-    *THM4_1,
-    *NN1,
-    *THM2_1,
-    *THM3_1,
-    *THM4_2,
-    *BEYOND,
+EXHIBITS = exhibits_of(
+    __name__, "assumption", "lemma2_1", "thm4_1", "nn1", "thm2_1", "thm3_1", "thm4_2", "beyond"
 )

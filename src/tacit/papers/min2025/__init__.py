@@ -1,13 +1,6 @@
 """Min & Vidal 2025 (poster): gradient flow provably learns robust classifiers."""
 
-from __future__ import annotations
-
-from tacit.lab import Paper
-from tacit.papers.min2025.alpha0.settings import EXHIBITS as ALPHA0
-from tacit.papers.min2025.learned.settings import EXHIBITS as LEARNED
-from tacit.papers.min2025.persists.settings import EXHIBITS as PERSISTS
-from tacit.papers.min2025.robust.settings import EXHIBITS as ROBUST
-from tacit.papers.min2025.transition.settings import EXHIBITS as TRANSITION
+from tacit.lab import Paper, exhibits_of
 
 PAPER = Paper(
     key="min2025",
@@ -22,10 +15,4 @@ PAPER = Paper(
 }""",
 )
 
-EXHIBITS = (
-    *ROBUST,
-    *ALPHA0,
-    *PERSISTS,
-    *LEARNED,
-    *TRANSITION,
-)
+EXHIBITS = exhibits_of(__name__, "robust", "alpha0", "persists", "learned", "transition")

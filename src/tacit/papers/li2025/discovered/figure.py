@@ -76,8 +76,7 @@ def over_count(axes: Axes, data: xr.Dataset, unit: float) -> None:
     axes.plot(at, high, "o", color="C0", label="attacked (bar: to certified)")
     axes.vlines(at, low, high, color="C0", alpha=0.5, linewidth=3)
     axes.set_xticks(at, [str(int(c)) for c in data["count"].values])
-    axes.set(xlabel="subclasses asked for in each class")
-    axes.set_title("The wrong number of subclasses")
+    axes.set(xlabel="subclasses asked for in each class", title="The wrong number of subclasses")
     axes.legend(loc="lower right")
 
 
