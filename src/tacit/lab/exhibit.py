@@ -128,6 +128,6 @@ class Exhibit:
 
 
 def exhibits_of(paper: str, *folders: str) -> tuple[Exhibit, ...]:
-    """The exhibits in these folders of a paper's package, as each folder's `settings` lists them in `EXHIBITS`."""
+    """The exhibits in these folders of a paper's package: the `EXHIBITS` of each folder's `settings`."""
     found = (importlib.import_module(f"{paper}.{folder}.settings") for folder in folders)
     return tuple(exhibit for settings in found for exhibit in settings.EXHIBITS)
