@@ -21,9 +21,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from tacit.base.shapes import Numbers, Rows
 from tacit.errors import CallError
 
-Rows = Float[Tensor, "n D"]
 Room = tuple[Rows, Rows]
 
 MOST_ROUNDS = 40  # of a projection; a handful is usual
@@ -34,8 +34,8 @@ class Norm:
     """`order` is 1, 2 or inf; the dual norm bounds |<g, delta>| <= dual(g) size(delta)."""
 
     order: float
-    size: Callable[[Rows], Float[Tensor, " n"]]
-    dual: Callable[[Rows], Float[Tensor, " n"]]
+    size: Callable[[Rows], Numbers]
+    dual: Callable[[Rows], Numbers]
     steepest: Callable[[Rows], Rows]
     project: Callable[[Rows, Float[Tensor, "n 1"], Room | None], Rows]
     extreme: Callable[[Rows, Float[Tensor, "n 1"], Room | None], Rows]
@@ -47,17 +47,17 @@ class Norm:
         return "inf" if self.order == math.inf else f"{self.order:g}"
 
 
-def l1_size(delta: Rows) -> Float[Tensor, " n"]:
+def l1_size(delta: Rows) -> Numbers:
     """sum |delta|."""
     return delta.abs().sum(1)
 
 
-def l2_size(delta: Rows) -> Float[Tensor, " n"]:
+def l2_size(delta: Rows) -> Numbers:
     """(sum delta^2)^(1/2)."""
     return delta.norm(dim=1)
 
 
-def linf_size(delta: Rows) -> Float[Tensor, " n"]:
+def linf_size(delta: Rows) -> Numbers:
     """max |delta|."""
     return delta.abs().amax(1)
 

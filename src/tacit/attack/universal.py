@@ -27,8 +27,9 @@ from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
 from tacit.attack.losses import margin
-from tacit.attack.norms import Norm, Rows, known_norm, positive
+from tacit.attack.norms import Norm, known_norm, positive
 from tacit.attack.target import Target, loss_and_gradient, target_of
+from tacit.base.shapes import Rows
 from tacit.data import ClusterMixture
 from tacit.errors import CallError, RunError
 

@@ -23,6 +23,7 @@ from torch import Tensor
 
 from tacit.base.checks import check_finite
 from tacit.base.linalg import span_axes
+from tacit.base.shapes import Rows
 from tacit.data.centres import orthogonal_centres
 from tacit.errors import CallError
 
@@ -142,9 +143,7 @@ def sqrt_d_mixture(
     return cluster_mixture(orthogonal_centres(k, d, math.sqrt(d), generator), k1, sigma)
 
 
-def unit_noise(
-    shape: NoiseShape, n: int, D: int, generator: torch.Generator
-) -> Float[Tensor, "n D"]:
+def unit_noise(shape: NoiseShape, n: int, D: int, generator: torch.Generator) -> Rows:
     """Independent coordinates of mean 0 and variance 1: N(0, 1), or by the inverse of a distribution function.
 
     With u uniform on (0, 1): uniform sqrt(3) (2u - 1); laplace -sign(2u-1) log(1 - |2u-1|) / sqrt(2); student,

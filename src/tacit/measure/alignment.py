@@ -6,12 +6,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from tacit.base.shapes import Numbers, Rows
 from tacit.errors import CallError
 
 
-def alignment_field(
-    w: Float[Tensor, "m D"], x: Float[Tensor, "n D"], y: Float[Tensor, " n"], p: float
-) -> Float[Tensor, "m D"]:
+def alignment_field(w: Float[Tensor, "m D"], x: Rows, y: Numbers, p: float) -> Float[Tensor, "m D"]:
     """x^(p)(w) = sum_k gamma_k y_k x_k p cos(x_k, w)^(p-1), gamma_k = 1 where <x_k, w> >= 0, else 0.
 
     While weights are small, a neuron's direction moves along the part of this vector orthogonal to it

@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from tacit.base.shapes import Numbers, Which
 from tacit.base.statistics import Estimate, proportion
 from tacit.errors import CallError, RunError
 
@@ -27,9 +28,7 @@ class RobustAt:
     attacked: Estimate
 
 
-def robust_curve(
-    lower: Float[Tensor, " n"], upper: Float[Tensor, " n"], radii: Sequence[float]
-) -> tuple[RobustAt, ...]:
+def robust_curve(lower: Numbers, upper: Numbers, radii: Sequence[float]) -> tuple[RobustAt, ...]:
     """The curve from each point's interval; upper = 0 where the point is broken as it stands.
 
     At radius 0 there is nothing but the point itself, so that no certificate is needed.
@@ -49,7 +48,7 @@ def robust_curve(
 
 def shortest_broken(
     broken: Bool[Tensor, "R n"], size: Float[Tensor, "R n"], radii: Sequence[float]
-) -> Float[Tensor, " n"]:
+) -> Numbers:
     """The least size of a perturbation that broke each point, inf where none did.
 
     A size is at most its radius: what the rounding of float32 adds must not make a point count as robust there.
@@ -60,14 +59,12 @@ def shortest_broken(
     return torch.where(broken, within, torch.inf).amin(0)
 
 
-def not_monotone(broken: Bool[Tensor, "R n"]) -> Bool[Tensor, " n"]:
+def not_monotone(broken: Bool[Tensor, "R n"]) -> Which:
     """Points that the attack broke at some radius and not at a larger one (radii ascend)."""
     return (broken[:-1] & ~broken[1:]).any(0)
 
 
-def consistent(
-    lower: Float[Tensor, " n"], upper: Float[Tensor, " n"], slack: Float[Tensor, " n"]
-) -> Float[Tensor, " n"]:
+def consistent(lower: Numbers, upper: Numbers, slack: Numbers) -> Numbers:
     """`lower`, at most `upper`; a certificate longer than an attack by more than `slack` is a bug.
 
     A certificate speaks of exact arithmetic, an attack of what the model computes: `slack` is the length that the

@@ -26,6 +26,7 @@ from jaxtyping import Float, Int64, Shaped
 from torch import Tensor
 
 from tacit.base.linalg import unit_rows
+from tacit.base.shapes import Rows
 from tacit.errors import CallError
 
 MOST = 10  # subclasses of a class
@@ -44,10 +45,7 @@ class Subclasses:
 
 
 def discover(
-    x: Float[Tensor, "n D"],
-    y: Shaped[Tensor, " n"],
-    generator: torch.Generator,
-    count: int | None = None,
+    x: Rows, y: Shaped[Tensor, " n"], generator: torch.Generator, count: int | None = None
 ) -> Subclasses:
     """Subclasses within the classes y, numbered through all classes: labels to train a multi-class net on.
 
@@ -60,10 +58,7 @@ def discover(
 
 
 def find_subclasses(
-    x: Float[Tensor, "n D"],
-    y: Shaped[Tensor, " n"],
-    generator: torch.Generator,
-    count: int | None = None,
+    x: Rows, y: Shaped[Tensor, " n"], generator: torch.Generator, count: int | None = None
 ) -> Int64[Tensor, " n"]:
     """A number for each point, 0..k-1 within its class; k is `count`, or chosen by the data."""
     if count is not None and count < 1:
@@ -85,14 +80,12 @@ def find_subclasses(
     return found
 
 
-def in_few_dimensions(x: Float[Tensor, "n D"]) -> Float[Tensor, "n r"]:
+def in_few_dimensions(x: Rows) -> Float[Tensor, "n r"]:
     """The rows in coordinates of their span, where that is smaller: all inner products stay."""
     return x if x.shape[1] <= x.shape[0] else torch.linalg.qr(x.T).R.T
 
 
-def best_centres(
-    x: Float[Tensor, "n D"], generator: torch.Generator
-) -> Float[Tensor, "k D"] | None:
+def best_centres(x: Rows, generator: torch.Generator) -> Float[Tensor, "k D"] | None:
     """The centres of the best k by silhouette, or None where the rows are one cluster."""
     best, found = DISTINCT, None
     for k in range(2, min(MOST, len(x) - 1) + 1):
@@ -103,9 +96,7 @@ def best_centres(
     return found
 
 
-def spherical_kmeans(
-    x: Float[Tensor, "n D"], k: int, generator: torch.Generator
-) -> Float[Tensor, "k D"]:
+def spherical_kmeans(x: Rows, k: int, generator: torch.Generator) -> Float[Tensor, "k D"]:
     """Unit centres with the largest sum of cosines over a few restarts, for unit rows x."""
     best, found = -torch.inf, x[:k]
     for _ in range(RESTARTS):
@@ -124,9 +115,7 @@ def spherical_kmeans(
     return found
 
 
-def spread_start(
-    x: Float[Tensor, "n D"], k: int, generator: torch.Generator
-) -> Float[Tensor, "k D"]:
+def spread_start(x: Rows, k: int, generator: torch.Generator) -> Float[Tensor, "k D"]:
     """k rows, each drawn with probability in proportion to its distance 1 - cosine from those before."""
     chosen = [int(torch.randint(len(x), (1,), generator=generator))]
     far = torch.full((len(x),), torch.inf, dtype=x.dtype)
@@ -137,7 +126,7 @@ def spread_start(
     return x[chosen]
 
 
-def silhouette(x: Float[Tensor, "n D"], owner: Int64[Tensor, " n"]) -> float:
+def silhouette(x: Rows, owner: Int64[Tensor, " n"]) -> float:
     """The mean of (b - a) / max(a, b) (Rousseeuw 1987), unit rows x, distance 1 - cosine.
 
     a is a point's mean distance to the others of its cluster, b to the nearest other cluster; alone it counts 0.

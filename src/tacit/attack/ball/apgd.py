@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from tacit.attack.ball.driver import AnyLoss, AnyStart, attack
@@ -27,10 +27,8 @@ from tacit.attack.ball.search import Descent, Search
 from tacit.attack.ball.task import Attacked, Box, task_of
 from tacit.attack.losses import margin
 from tacit.attack.norms import Norm, known_norm
+from tacit.base.shapes import Numbers, Rows, Which
 from tacit.errors import CallError
-
-Rows = Float[Tensor, "n D"]
-Numbers = Float[Tensor, " n"]
 
 MOMENTUM = 0.25
 RHO = 0.75
@@ -62,7 +60,7 @@ class Run:
     step: Float[Tensor, "n 1"]
     fell: Numbers
     checked: Numbers
-    kept: Bool[Tensor, " n"]
+    kept: Which
     k: Numbers
 
     @classmethod
@@ -84,7 +82,7 @@ class Run:
         self.fell = self.fell + (value < self.value)
         self.delta, self.before, self.down, self.value = delta, self.delta, down, value
 
-    def back(self, which: Bool[Tensor, " n"]) -> None:
+    def back(self, which: Which) -> None:
         """Those rows return to their best points and forget their momentum."""
         rows = which.nonzero().squeeze(1)
         best = self.best.index_select(0, rows)

@@ -22,9 +22,8 @@ from tacit.attack.ball.task import Attacked, Box, Task, task_of
 from tacit.attack.losses import Labels, margin
 from tacit.attack.norms import Norm, uniform
 from tacit.attack.shortest.rays import first_crossing
+from tacit.base.shapes import Numbers, Rows
 from tacit.errors import CallError
-
-Rows = Float[Tensor, "n D"]
 
 SHARE_AT_FIRST = 0.5
 LONGEST, SHORTEST = 2.0, 0.05  # steps, in radii
@@ -36,7 +35,7 @@ class Here:
     """Where the rows are, and their margins."""
 
     delta: Rows
-    value: Float[Tensor, " n"]
+    value: Numbers
 
 
 Propose = Callable[[Search, Rows, float], Rows]
@@ -109,7 +108,7 @@ def crossing(task: Task, to: Rows) -> Rows:
     for x, y, end in zip(*parts, strict=True):
         way = end - x
 
-        def score(z: Rows, y: Labels = y) -> Float[Tensor, " n"]:
+        def score(z: Rows, y: Labels = y) -> Numbers:
             return margin(task.target.scores(z), y)
 
         length = first_crossing(score, x, torch.ones_like(x[:, 0]), way)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from tacit.attack.ball.search import Descent, Search, downhill
@@ -17,10 +17,8 @@ from tacit.attack.losses import Labels, Loss, margin, others
 from tacit.attack.norms import Room
 from tacit.attack.target import loss_and_gradient
 from tacit.base.checks import check_finite
+from tacit.base.shapes import Numbers, Rows, Which
 from tacit.errors import CallError
-
-Rows = Float[Tensor, "n D"]
-Numbers = Float[Tensor, " n"]
 
 SMALLER = "smaller radius"
 AnyLoss = Loss | str  # "targeted": the margin against each other class in turn
@@ -57,7 +55,7 @@ class Batch:
     room: Room | None
     generator: torch.Generator
 
-    def search(self, radius: float, starts: Sequence[Start], todo: Bool[Tensor, " n"]) -> Best:
+    def search(self, radius: float, starts: Sequence[Start], todo: Which) -> Best:
         """The best of all starts at one radius for the points to do: one row for each start and point."""
         x, S, n = self.x[todo], len(starts), int(todo.sum())
         radii = self.x.new_full((len(self.x), 1), radius)
@@ -198,8 +196,8 @@ def attack_batch(
 
 
 def one_radius(
-    batch: Batch, radius: float, starts: Sequence[Start], before: Best, todo: Bool[Tensor, " n"]
-) -> tuple[Best, Bool[Tensor, " n"]]:
+    batch: Batch, radius: float, starts: Sequence[Start], before: Best, todo: Which
+) -> tuple[Best, Which]:
     """The best at this radius, and what its own starts broke.
 
     Where they did not, the best of the smaller radius is one more start (with the margin as its loss).

@@ -14,9 +14,8 @@ from tacit.attack.ball.search import Descent, Search
 from tacit.attack.ball.task import Attacked, Box, task_of
 from tacit.attack.losses import margin
 from tacit.attack.norms import Norm
+from tacit.base.shapes import Rows
 from tacit.errors import CallError
-
-Rows = Float[Tensor, "n D"]
 
 REACH = 2.5  # all steps of PGD together, in radii (Madry et al. 2018)
 

@@ -18,9 +18,8 @@ from torch import Tensor
 from tacit.attack.losses import Labels, Loss, Scores, cross_entropy, margin, others, targeted
 from tacit.attack.norms import Norm, Room
 from tacit.attack.target import Target
+from tacit.base.shapes import Numbers, Rows
 
-Rows = Float[Tensor, "n D"]
-Numbers = Float[Tensor, " n"]
 State = TypeVar("State")
 
 WORTH_DROPPING = 0.3  # looks at a row: what a copy of its state costs

@@ -23,9 +23,8 @@ from tacit.attack.ball.task import Attacked, Box, task_of
 from tacit.attack.losses import Scores, cross_entropy
 from tacit.attack.norms import Norm
 from tacit.attack.target import Target
+from tacit.base.shapes import Rows
 from tacit.errors import CallError
-
-Rows = Float[Tensor, "n D"]
 
 
 @dataclass(frozen=True)

@@ -29,9 +29,9 @@ from tacit.attack.ball.search import Search
 from tacit.attack.ball.task import Attacked, Box, task_of
 from tacit.attack.losses import margin
 from tacit.attack.norms import Norm, l2_size, l2_steepest, positive
+from tacit.base.shapes import Rows
 from tacit.errors import CallError
 
-Rows = Float[Tensor, "n D"]
 Shape = tuple[int, int, int]
 
 SHARE = 0.8  # of the pixels, at first, as in AutoAttack (Croce & Hein 2020); .05 and .1 broke fewer digits

@@ -28,6 +28,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tacit.attack.shortest.two_layer import Side
+from tacit.base.shapes import Numbers
 
 MOST_ENUMERATED = 10  # opposite neurons: up to 2^10 pieces a point
 MOST_PAIRED = 24
@@ -44,7 +45,7 @@ FAR = 1e5  # a piece farther than this many ||x|| is empty
 class Shortest:
     """Perturbations U' nu with their lengths (inf: none), and the way d(nu) into the piece, a unit of z deep."""
 
-    length: Float[Tensor, " n"]
+    length: Numbers
     nu: Float[Tensor, "n K"]
     inward: Float[Tensor, "n K"]
 
@@ -69,10 +70,7 @@ class Pieces:
 
 
 def nearest_pieces(
-    side: Side,
-    z: Float[Tensor, "n K"],
-    limit: Float[Tensor, " n"],
-    seen: Bool[Tensor, "n P K"],
+    side: Side, z: Float[Tensor, "n K"], limit: Numbers, seen: Bool[Tensor, "n P K"]
 ) -> Shortest:
     """The shortest perturbation of each point among the pieces; only what beats `limit` is looked for.
 
@@ -146,7 +144,7 @@ def search(
     side: Side,
     gram: Float[Tensor, "K K"],
     z: Float[Tensor, "n K"],
-    limit: Float[Tensor, " n"],
+    limit: Numbers,
     pieces: Pieces,
     best: Shortest,
 ) -> None:

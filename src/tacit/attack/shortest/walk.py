@@ -16,9 +16,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.attack.losses import Labels, margin, targeted
-from tacit.attack.norms import Norm, Room, Rows, positive
+from tacit.attack.norms import Norm, Room, positive
 from tacit.attack.shortest.two_layer import root
 from tacit.attack.target import Target, loss_and_gradient
+from tacit.base.shapes import Numbers, Rows
 
 GRID = 10
 ROOT_STEPS = 8
@@ -121,7 +122,7 @@ def inside(delta: Rows, room: Room | None) -> Rows:
     return delta if room is None else delta.clamp(*room)
 
 
-def margin_at(target: Target, x: Rows, y: Labels) -> Float[Tensor, " n"]:
+def margin_at(target: Target, x: Rows, y: Labels) -> Numbers:
     """The margin of each row."""
     return margin(target.scores(x), y)
 
@@ -138,13 +139,7 @@ def first_broken(target: Target, x: Rows, y: Labels, way: Rows, room: Room | Non
 
 
 def between(
-    target: Target,
-    x: Rows,
-    y: Labels,
-    way: Rows,
-    room: Room | None,
-    good: Float[Tensor, " n"],
-    bad: Float[Tensor, " n"],
+    target: Target, x: Rows, y: Labels, way: Rows, room: Room | None, good: Numbers, bad: Numbers
 ) -> Rows:
     """The broken end of good < bad along `way`, closed by `root`; rows with bad = 0 stay at 0."""
     here = (bad > 0).nonzero().squeeze(1)
@@ -226,9 +221,7 @@ def walk(target: Target, x: Rows, y: Labels, norm: Norm, room: Room | None, delt
     return out
 
 
-def nearest_of_half_space(
-    g: Rows, wanted: Float[Tensor, " n"], norm: Norm, room: Room | None
-) -> Rows:
+def nearest_of_half_space(g: Rows, wanted: Numbers, norm: Norm, room: Room | None) -> Rows:
     """The shortest d (in the box) with <g, d> <= wanted; the farthest towards it where there is none.
 
     Without a box d = wanted / dual(g) steepest(g). In it, d = clip(-lam g) (l2), clip(-lam sign g) (linf)

@@ -30,6 +30,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from tacit.base.checks import check_finite
+from tacit.base.shapes import Numbers, Rows
 from tacit.certify.crown.chain import Chain, chain_of
 from tacit.errors import CallError
 from tacit.nets import TwoLayerNet
@@ -50,8 +51,8 @@ Bands = dict[int, tuple[Tensor, Tensor]]
 class Ball:
     """Where the points may go: the ball of `radius` in `norm` around x, inside [lo, hi] where a box is given."""
 
-    x: Float[Tensor, "n D"]
-    radius: Float[Tensor, " n"]
+    x: Rows
+    radius: Numbers
     norm: float
     box: tuple[float, float] | None
 
@@ -74,7 +75,7 @@ class Ball:
             low = torch.maximum(low, cube)
         return low, size
 
-    def farthest(self) -> Float[Tensor, " n"]:
+    def farthest(self) -> Numbers:
         """The radius from which on the ball holds the whole box; inf without a box."""
         if self.box is None:
             return torch.full_like(self.radius, torch.inf)
@@ -86,12 +87,12 @@ def crown_margin(
     model: TwoLayerNet | nn.Module,
     x: Float[Tensor, "n ..."],
     y: Tensor,
-    radius: float | Float[Tensor, " n"],
+    radius: float | Numbers,
     *,
     norm: float = 2,
     box: tuple[float, float] | None = None,
     steps: int = 0,
-) -> Float[Tensor, " n"]:
+) -> Numbers:
     """A lower bound of the margin over the ball: y f for one output (y = +-1), min_k z_y - z_k for logits.
 
     `norm` is 1, 2 or inf. With a box the bound is for the part of the ball inside it. `steps` > 0 improves the
@@ -117,7 +118,7 @@ def crown_radius(
     box: tuple[float, float] | None = None,
     steps: int = 0,
     tolerance: float = 1e-5,
-) -> Float[Tensor, " n"]:
+) -> Numbers:
     """A radius in which nothing breaks the point: 0 where the clean margin is <= 0, inf if nothing in a box does.
 
     The largest radius found whose `crown_margin` is positive, by a root search to a relative `tolerance`. Every
@@ -142,7 +143,7 @@ def crown_radius(
 
 def prepared(
     chain: Chain, x: Tensor, y: Tensor, norm: float, box: tuple[float, float] | None
-) -> tuple[Float[Tensor, "n D"], Float[Tensor, "n s k"]]:
+) -> tuple[Rows, Float[Tensor, "n s k"]]:
     """Points as rows of float64, and each point's margins as rows of coefficients of the outputs."""
     if norm not in (1, 2, math.inf):
         raise CallError(f"norm={norm}: CROWN bounds are for 1, 2 and inf")
@@ -192,9 +193,7 @@ def cells(x: Tensor) -> int:
     return CELLS * ON_A_GPU if x.is_cuda else CELLS
 
 
-def lower_margin(
-    chain: Chain, ball: Ball, a: Float[Tensor, "n s k"], steps: int
-) -> Float[Tensor, " n"]:
+def lower_margin(chain: Chain, ball: Ball, a: Float[Tensor, "n s k"], steps: int) -> Numbers:
     """The smallest of the lower bounds of each point's margins."""
     n, s = a.shape[:2]
     a = a.reshape(n, s, *chain.shapes[-1])
@@ -302,16 +301,14 @@ def area_slope(low: Tensor, high: Tensor) -> Tensor:
     return (high.clamp_min(0) > -low.clamp_max(0)).double()
 
 
-def dot(a: Float[Tensor, "b s D"], v: Float[Tensor, "n D"]) -> Float[Tensor, "n s"]:
+def dot(a: Float[Tensor, "b s D"], v: Rows) -> Float[Tensor, "n s"]:
     """<a_ns, v_n>, where b is n or 1."""
     if len(a) == 1:
         return v @ a[0].T
     return torch.bmm(a, v.unsqueeze(2)).squeeze(2)
 
 
-def first_order(
-    chain: Chain, ball: Ball, a: Float[Tensor, "n s k"], shape: torch.Size
-) -> Float[Tensor, " n"]:
+def first_order(chain: Chain, ball: Ball, a: Float[Tensor, "n s k"], shape: torch.Size) -> Numbers:
     """margin / ||gradient||_dual at x: where a search may start (1 where the gradient vanishes)."""
     dual = {1.0: math.inf, 2.0: 2.0, math.inf: 1.0}[ball.norm]
     x = ball.x.reshape(-1, *shape).clone().requires_grad_()
@@ -327,10 +324,10 @@ def first_order(
 
 def largest_certified(
     margin: Callable[[Int[Tensor, " m"], Float[Tensor, " m"]], Float[Tensor, " m"]],
-    start: Float[Tensor, " n"],
-    limit: Float[Tensor, " n"],
+    start: Numbers,
+    limit: Numbers,
     tolerance: float,
-) -> Float[Tensor, " n"]:
+) -> Numbers:
     """The largest radius found with a positive margin bound: 0 where there is none, inf from `limit` on.
 
     Doubling from `start`, then the Illinois rule with a bisection every third round. `margin(here, r)` bounds the

@@ -33,6 +33,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from tacit.base.shapes import Numbers
 from tacit.certify.poly.curve import Curve, Separable
 from tacit.certify.poly.power import CHUNK, Shortest, normalised
 from tacit.certify.poly.roots import falling_root, low_rising_root, power
@@ -62,9 +63,7 @@ class Edges:
     high: Float[Tensor, "m e"]
 
 
-def power_lower(
-    task: Separable, found: Shortest, tau: Float[Tensor, " n"] | None = None
-) -> Float[Tensor, " n"]:
+def power_lower(task: Separable, found: Shortest, tau: Numbers | None = None) -> Numbers:
     """A squared length that no move with margin <= tau undercuts (tau = 0 where None); at most found.square.
 
     `found` is what `power_radius` found for the problem; a smaller `square` in it asks for less. Point by point,
@@ -88,12 +87,7 @@ def power_lower(
     return torch.cat(pieces) if pieces else found.square
 
 
-def unit_lower(
-    task: Separable,
-    found: Float[Tensor, " n"],
-    fall: Float[Tensor, " n"],
-    tau: Float[Tensor, " n"],
-) -> Float[Tensor, " n"]:
+def unit_lower(task: Separable, found: Numbers, fall: Numbers, tau: Numbers) -> Numbers:
     """`power_lower` for projections and weights of at most 1.
 
     `found` is the squared length of a breaking move (of the problem with tau = 0, so of this one), `fall` the
@@ -141,7 +135,7 @@ def unit_lower(
     return torch.minimum(torch.maximum(lower, known), found) * (1 - SLACK)
 
 
-def minkowski(task: Separable, tau: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
+def minkowski(task: Separable, tau: Numbers) -> Numbers:
     """A first bound of the squared length, often the truth at p = 2: `poly_norm` for orthogonal directions.
 
     There L^2 = max A_own^(2/p) + max A_opp^(2/p), at the best s.
@@ -156,7 +150,7 @@ def minkowski(task: Separable, tau: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
     return head.clamp_min(0).square() / (size * (1 + ROUNDING))
 
 
-def below_two(task: Separable) -> Float[Tensor, " n"]:
+def below_two(task: Separable) -> Numbers:
     """A squared length that no breaking move undercuts, 1 < p < 2: `minkowski` on the heaviest own coordinates.
 
     N(u) = (sum A relu(u)^p)^(1/p) moves by at most L a unit of length, L^2 = (sum A^(2/(2-p)))^((2-p)/p) by
@@ -177,7 +171,7 @@ def below_two(task: Separable) -> Float[Tensor, " n"]:
     return (head.square() / size).amax(1) * (1 - SLACK)
 
 
-def graded(fall: Float[Tensor, " n"], high: Float[Tensor, " n"], p: float) -> Float[Tensor, "n g"]:
+def graded(fall: Numbers, high: Numbers, p: float) -> Float[Tensor, "n g"]:
     """Edges in s over [0, high], finer towards `fall`; the ratio 1 + 4/p closes most cells at once."""
     levels = math.ceil(-math.log(NARROWEST) / math.log(1 + 4 / p))
     widths = (1 + 4 / p) ** -torch.arange(levels + 1, dtype=fall.dtype)

@@ -23,6 +23,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tacit.attack.shortest.reduce import Reduced
+from tacit.base.shapes import Numbers, Rows
 from tacit.nets import TwoLayerNet
 
 
@@ -40,8 +41,8 @@ class Shifted:
     own: Bool[Tensor, " K"]
     p: float
     t: Float[Tensor, "n K"]
-    tau: Float[Tensor, " n"]
-    radius: Float[Tensor, " n"]
+    tau: Numbers
+    radius: Numbers
 
     def at(self, here: Int[Tensor, " m"]) -> Shifted:
         """The problem of some of the points."""
@@ -51,9 +52,9 @@ class Shifted:
 def shifted(
     net: TwoLayerNet,
     reduced: Reduced,
-    x: Float[Tensor, "n D"],
+    x: Rows,
     sign: int,
-    radius: Float[Tensor, " n"],
+    radius: Numbers,
     stretch: float,
     *,
     span: bool,
@@ -104,9 +105,7 @@ def distances(
     return eta, off
 
 
-def merge_error(
-    net: TwoLayerNet, reduced: Reduced, x: Float[Tensor, "n D"], radius: Float[Tensor, " n"]
-) -> Float[Tensor, " n"]:
+def merge_error(net: TwoLayerNet, reduced: Reduced, x: Rows, radius: Numbers) -> Numbers:
     """The largest |f - f_reduced| over the l2 ball of `radius` around each point, from above. Any p >= 1."""
     mass, unit, shift = masses(net)
     eta, off = distances(net, reduced)
@@ -127,7 +126,7 @@ def merge_error(
 
 
 def merge_shift(
-    net: TwoLayerNet, reduced: Reduced, x: Float[Tensor, "n D"], radius: Float[Tensor, " n"]
+    net: TwoLayerNet, reduced: Reduced, x: Rows, radius: Numbers
 ) -> Float[Tensor, "n K"]:
     """d_k: how far the projections of a group's members may lie from their group's over the ball."""
     eta, off = distances(net, reduced)
@@ -141,12 +140,8 @@ def merge_shift(
 
 
 def pruned_mass(
-    net: TwoLayerNet,
-    reduced: Reduced,
-    x: Float[Tensor, "n D"],
-    y: Float[Tensor, " n"],
-    radius: Float[Tensor, " n"],
-) -> Float[Tensor, " n"]:
+    net: TwoLayerNet, reduced: Reduced, x: Rows, y: Numbers, radius: Numbers
+) -> Numbers:
     """What the pruned neurons of the opposite sign can take off the margin over the ball, at most."""
     mass, _, shift = masses(net)
     lost = reduced.group < 0

@@ -29,6 +29,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tacit.attack.norms import Norm
+from tacit.base.shapes import Numbers, Rows
 from tacit.certify.poly.merge import Shifted
 from tacit.certify.poly.roots import power
 
@@ -65,13 +66,7 @@ class Bounded:
     delta: Float[Tensor, "m D"]
 
 
-def tree_lower(
-    problem: Shifted,
-    norm: Norm,
-    delta: Float[Tensor, "n D"],
-    lower: Float[Tensor, " n"],
-    budget: int,
-) -> Float[Tensor, " n"]:
+def tree_lower(problem: Shifted, norm: Norm, delta: Rows, lower: Numbers, budget: int) -> Numbers:
     """No broken point is closer than this (or than `problem.radius`), in `norm`; at least `lower`.
 
     `delta` are good breaking moves, in the coordinates of V; about `budget` nodes a point are bounded at most.
@@ -85,9 +80,7 @@ def tree_lower(
     return proved
 
 
-def search(
-    problem: Shifted, norm: Norm, delta: Float[Tensor, "n D"], budget: int
-) -> Float[Tensor, " n"]:
+def search(problem: Shifted, norm: Norm, delta: Rows, budget: int) -> Numbers:
     """The least bound of the leaves of each point's tree."""
     opp = ~problem.own
     reach = norm.dual(problem.V)[opp] * problem.radius.unsqueeze(1) * (1 + SLACK)

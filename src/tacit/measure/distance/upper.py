@@ -37,6 +37,7 @@ from jaxtyping import Float
 from scipy.optimize import lsq_linear
 from torch import Tensor
 
+from tacit.base.shapes import Numbers
 from tacit.measure.distance.cells import cell_bound
 from tacit.measure.distance.pieces import Pieces
 
@@ -177,9 +178,7 @@ def _together(peak: Float[Tensor, " k"], overlap: float, p: float) -> float:
     return float(ordered[:whole].sum()) + rest
 
 
-def _circle(
-    a: Float[Tensor, " n"], b: Float[Tensor, " n"], theta: Float[Tensor, " n"], p: float
-) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
+def _circle(a: Numbers, b: Numbers, theta: Numbers, p: float) -> tuple[Numbers, Numbers]:
     """M+ and M- of a relu(cos phi)^p - b relu(cos(phi - theta))^p, bounded from above; a, b > 0."""
     if p == 1:
 

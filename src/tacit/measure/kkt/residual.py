@@ -23,6 +23,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from tacit.base.shapes import Numbers
 from tacit.errors import CallError
 from tacit.measure.kkt.cone import SOFT, nearest_in_cone
 from tacit.measure.kkt.pulls import eased, pulls
@@ -62,7 +63,7 @@ class Kkt:
     stationarity: float
     feasibility: float
     slackness: float
-    multipliers: Float[Tensor, " n"]
+    multipliers: Numbers
     gap: float
     least_margin: float
 
@@ -153,9 +154,7 @@ def kkt_residual(
     return replace(found, least_margin=least)
 
 
-def of_pulls(
-    net: TwoLayerNet, rows: Rows, margin: Float[Tensor, " n"], slack: float, enough: float
-) -> Kkt:
+def of_pulls(net: TwoLayerNet, rows: Rows, margin: Numbers, slack: float, enough: float) -> Kkt:
     """What the pulls leave, of the best length and eased.
 
     `margin` is that of the given net, `net` and `rows` are scaled to least margin 1.
@@ -170,7 +169,7 @@ def of_pulls(
     return Kkt(rho, 0.0, float(weight @ over / weight.sum()), weight * size, rho, 1.0)
 
 
-def allowed(over: Float[Tensor, " n"], slack: float) -> Float[Tensor, " n"]:
+def allowed(over: Numbers, slack: float) -> Numbers:
     """c with <c, lambda> <= 0 where the slackness is at most `slack`; 0 where it may be anything."""
     return over - slack if math.isfinite(slack) else torch.zeros_like(over)
 
@@ -191,8 +190,8 @@ def at_kink(net: TwoLayerNet, x: Float[Tensor, "n D"], kink: float) -> Bool[Tens
 def projected(
     net: TwoLayerNet,
     rows: Rows,
-    y: Float[Tensor, " n"],
-    margin: Float[Tensor, " n"],
+    y: Numbers,
+    margin: Numbers,
     kink: Bool[Tensor, "n h"],
     slack: float,
     enough: float,

@@ -18,6 +18,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from tacit.base.shapes import Numbers, Rows
 from tacit.train.flow.field import Points
 from tacit.train.flow.lineage import Lineage, chained, unmerged
 from tacit.train.flow.loop import Ended, follow
@@ -221,7 +222,7 @@ def sampled(points: Points, count: int, generator: torch.Generator) -> Points:
 
 
 def kmeans(
-    x: Float[Tensor, "n D"], c: Float[Tensor, " n"], k: int, generator: torch.Generator
+    x: Rows, c: Numbers, k: int, generator: torch.Generator
 ) -> tuple[Float[Tensor, "k D"], Float[Tensor, " k"]]:
     """Lloyd's iteration from points drawn one after another, each far from those before (k-means++)."""
     square = x.square().sum(1)
@@ -242,18 +243,13 @@ def kmeans(
     return centres[full], weight[full]
 
 
-def distances(
-    x: Float[Tensor, "n D"], square: Float[Tensor, " n"], centres: Float[Tensor, "k D"]
-) -> Float[Tensor, "n k"]:
+def distances(x: Rows, square: Numbers, centres: Float[Tensor, "k D"]) -> Float[Tensor, "n k"]:
     """Squared distances to the centres."""
     return square[:, None] - 2 * x @ centres.T + centres.square().sum(1)
 
 
 def means(
-    x: Float[Tensor, "n D"],
-    c: Float[Tensor, " n"],
-    own: Int[Tensor, " n"],
-    centres: Float[Tensor, "k D"],
+    x: Rows, c: Numbers, own: Int[Tensor, " n"], centres: Float[Tensor, "k D"]
 ) -> tuple[Float[Tensor, "k D"], Float[Tensor, " k"]]:
     """Weighted means of each cell and its weight; an empty cell keeps its centre, with weight 0."""
     belongs = torch.nn.functional.one_hot(own, len(centres)).to(x.dtype) * c[:, None]

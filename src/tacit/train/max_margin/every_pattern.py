@@ -30,6 +30,7 @@ from jaxtyping import Bool, Float
 from scipy import sparse
 from torch import Tensor
 
+from tacit.base.shapes import Numbers, Rows
 from tacit.errors import CallError, RunError
 from tacit.nets import TwoLayerNet
 from tacit.train.max_margin.two_neuron import cone_program, in_span
@@ -50,7 +51,7 @@ class GlobalMaxMargin:
     net: TwoLayerNet
     value: float
     lower: float
-    multipliers: Float[Tensor, " n"]
+    multipliers: Numbers
 
     @property
     def margin(self) -> float:
@@ -58,7 +59,7 @@ class GlobalMaxMargin:
         return 1 / (2 * self.value)
 
 
-def global_max_margin(x: Float[Tensor, "n D"], y: Float[Tensor, " m"]) -> GlobalMaxMargin:
+def global_max_margin(x: Rows, y: Float[Tensor, " m"]) -> GlobalMaxMargin:
     """The global optimum for few points: in low dimension (n = 10 in 3: 260 patterns), or n <= 10 in any."""
     points, scale, axes = in_span(x, y)
     patterns = activation_patterns(points)
@@ -92,11 +93,7 @@ def global_max_margin(x: Float[Tensor, "n D"], y: Float[Tensor, " m"]) -> Global
 
 
 def balanced(
-    x: Float[Tensor, "n D"],
-    y: Float[Tensor, " n"],
-    u: Float[Tensor, "2 patterns D1"],
-    lower: float,
-    multipliers: Float[Tensor, " n"],
+    x: Rows, y: Numbers, u: Float[Tensor, "2 patterns D1"], lower: float, multipliers: Numbers
 ) -> GlobalMaxMargin:
     """The neurons that are not zero, as a net scaled to least margin 1."""
     length = u.norm(dim=-1)

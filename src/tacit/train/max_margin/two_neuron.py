@@ -29,12 +29,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from scipy import sparse
 from torch import Tensor
 
 from tacit.base.checks import check_finite
 from tacit.base.linalg import span_axes
+from tacit.base.shapes import Numbers, Rows, Which
 from tacit.errors import CallError, RunError
 from tacit.nets import TwoLayerNet
 
@@ -56,7 +57,7 @@ class MaxMargin:
 
     net: TwoLayerNet
     value: float
-    multipliers: Float[Tensor, " n"]
+    multipliers: Numbers
     corners: Float[Tensor, "n 2"]
     stationarity: float
     slackness: float
@@ -77,7 +78,7 @@ class Solution:
     dual_value: float
 
 
-def two_neuron_max_margin(x: Float[Tensor, "n D"], y: Float[Tensor, " m"]) -> MaxMargin:
+def two_neuron_max_margin(x: Rows, y: Float[Tensor, " m"]) -> MaxMargin:
     """The largest margin of one neuron of each sign with biases, both layers trained. Labels are -1 and +1."""
     y = y.to(torch.float64)
     points, scale, axes = in_span(x, y)
@@ -88,7 +89,7 @@ def two_neuron_max_margin(x: Float[Tensor, "n D"], y: Float[Tensor, " m"]) -> Ma
 
 
 def in_span(
-    x: Float[Tensor, "n D"], y: Float[Tensor, " m"]
+    x: Rows, y: Float[Tensor, " m"]
 ) -> tuple[Float[Tensor, "n r"], float, Float[Tensor, "D1 r"]]:
     """Coordinates of x~ / scale in its span (rank r), the scale (a typical length), and the axes."""
     if x.shape[0] != y.shape[0]:
@@ -109,11 +110,11 @@ class Point:
     """A guess of the optimum: rows of `w` are w+ and w-; lambda_i; beta_i in [0, lambda_i]."""
 
     w: Float[Tensor, "2 r"]
-    weight: Float[Tensor, " n"]
-    beta: Float[Tensor, " n"]
+    weight: Numbers
+    beta: Numbers
 
 
-def solved(x: Float[Tensor, "n r"], y: Float[Tensor, " n"]) -> Point:
+def solved(x: Float[Tensor, "n r"], y: Numbers) -> Point:
     """The cone program as Clarabel solves it; variables w+, w-, their lengths, s."""
     n, r = x.shape
     own = (y < 0).numpy().astype(int)  # the row of w that leads: 0 for positive points
@@ -170,7 +171,7 @@ def cone_program(q: Any, A: Any, b: Any, inequalities: int, cones: list[int]) ->
     return Solution(x, z, float(out.obj_val), float(out.obj_val_dual))
 
 
-def polished(x: Float[Tensor, "n r"], y: Float[Tensor, " n"], start: Point) -> Point:
+def polished(x: Float[Tensor, "n r"], y: Numbers, start: Point) -> Point:
     """The exact optimum near `start`: guess what is tight, solve for it, exchange what has the wrong sign.
 
     `start` itself where no guess settles: its residuals are then Clarabel's.
@@ -206,21 +207,14 @@ def polished(x: Float[Tensor, "n r"], y: Float[Tensor, " n"], start: Point) -> P
     return start
 
 
-def by_label(
-    z: Float[Tensor, "n 2"], y: Float[Tensor, " n"]
-) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
+def by_label(z: Float[Tensor, "n 2"], y: Numbers) -> tuple[Numbers, Numbers]:
     """The products with the neuron of the point's own sign, and with the other."""
     plus = y > 0
     return torch.where(plus, z[:, 0], z[:, 1]), torch.where(plus, z[:, 1], z[:, 0])
 
 
 def newton(
-    x: Float[Tensor, "n r"],
-    y: Float[Tensor, " n"],
-    start: Point,
-    support: Bool[Tensor, " n"],
-    at_kink: Bool[Tensor, " n"],
-    active: Bool[Tensor, " n"],
+    x: Float[Tensor, "n r"], y: Numbers, start: Point, support: Which, at_kink: Which, active: Which
 ) -> Point | None:
     """Newton's method on the conditions with margins = 1 on `support` and <w_other, x~> = 0 `at_kink`.
 
@@ -270,9 +264,7 @@ def newton(
     return Point(w, weight, beta)
 
 
-def found(
-    x: Float[Tensor, "n D"], y: Float[Tensor, " n"], point: Point, axes: Float[Tensor, "D1 r"]
-) -> MaxMargin:
+def found(x: Rows, y: Numbers, point: Point, axes: Float[Tensor, "D1 r"]) -> MaxMargin:
     """The point as a net whose least margin is 1, with what its multipliers leave."""
     y = y.to(torch.float64)
     rows = torch.nn.functional.pad(x.to(torch.float64), (0, 1), value=1.0)

@@ -18,6 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.base.linalg import span_axes
+from tacit.base.shapes import Numbers, Rows
 from tacit.data import (
     ClusterMixture,
     Samples,
@@ -128,9 +129,7 @@ def seen_by(net: TwoLayerNet, mixture: ClusterMixture) -> tuple[TwoLayerNet, Clu
     return replace(net, w=net.w @ axes), replace(mixture, centres=mixture.centres @ axes)
 
 
-def flip_etas(
-    net: TwoLayerNet, x: Float[Tensor, "n D"], y: Float[Tensor, " n"], along: Float[Tensor, " h"]
-) -> Float[Tensor, " n"]:
+def flip_etas(net: TwoLayerNet, x: Rows, y: Numbers, along: Float[Tensor, " h"]) -> Numbers:
     """The least eta >= 0 at which y N(x - y eta u) <= 0, exactly; inf where there is none. `along` = <w_j, u>.
 
     On the ray N is piecewise linear: neuron j has the input z_j + eta s_j, s_j = -y <w_j, u>, and turns on or

@@ -31,6 +31,7 @@ from scipy.optimize import linprog
 from torch import Tensor, nn
 
 from tacit.attack import first_crossing, minimal
+from tacit.base.shapes import Numbers, Rows
 from tacit.certify import crown_radius, nearest_radius
 from tacit.certify.nearest.radius import least_distance
 from tacit.data import ClusterMixture, cluster_mixture, sphere_centres
@@ -161,7 +162,7 @@ def coin_mixture(K: int, config: Beyond, generator: torch.Generator) -> ClusterM
 
 def wide_points(
     law: Law, n: int, config: Beyond, generator: torch.Generator
-) -> tuple[Float[Tensor, "n D"], Float[Tensor, " n"]]:
+) -> tuple[Rows, Numbers]:
     """n points of the law with |x_1| >= gamma, by rejection, both classes present; y = sign(x_1)."""
     kept: list[Tensor] = []
     while sum(map(len, kept)) < n or len(torch.cat(kept)[:n, 0].sign().unique()) < 2:
@@ -191,30 +192,26 @@ def trained(
     return [flowed.member(i) for i in range(len(x))]
 
 
-def fitted(net: TwoLayerNet, x: Float[Tensor, "n D"], y: Float[Tensor, " n"]) -> dict[str, float]:
+def fitted(net: TwoLayerNet, x: Rows, y: Numbers) -> dict[str, float]:
     """Log-loss + log n (Theorem 2.1 begins below 0), and the residual of the KKT conditions."""
     kkt = kkt_residual(net, x, y, slack=SLACK)
     depth = float(log_loss(margins(net, x, y), "exp")) + math.log(len(x))
     return {"depth": depth, "stationarity": kkt.stationarity, "slackness": kkt.slackness}
 
 
-def wrong(
-    rule: TwoLayerNet | Linear | NearestNeighbour, x: Float[Tensor, "n D"], y: Float[Tensor, " n"]
-) -> float:
+def wrong(rule: TwoLayerNet | Linear | NearestNeighbour, x: Rows, y: Numbers) -> float:
     """The share of points with y f <= 0."""
     return float((y * rule(x) <= 0).double().mean())
 
 
-def along_u(
-    net: TwoLayerNet, mixture: ClusterMixture, x: Float[Tensor, "n D"], y: Float[Tensor, " n"]
-) -> Float[Tensor, " n"]:
+def along_u(net: TwoLayerNet, mixture: ClusterMixture, x: Rows, y: Numbers) -> Numbers:
     """The length of the shortest -y eta u that breaks each point, u = sum_q y_q mu_q; inf beyond sqrt(d)."""
     u = mixture.labels @ mixture.centres
     u = u * math.sqrt(mixture.D) / u.norm()
     return first_crossing(net, x, y, -y.unsqueeze(1) * u)
 
 
-def separable(x: Float[Tensor, "n D"], y: Float[Tensor, " n"]) -> bool:
+def separable(x: Rows, y: Numbers) -> bool:
     """Whether some y (<w, x> + b) is positive at every point, by a linear program, its answer proved.
 
     max t with y_i (<w, x_i> + b) >= t and |w|, |b| <= 1 in each coordinate. t > 0 is its own proof. Otherwise the
@@ -239,7 +236,7 @@ def separable(x: Float[Tensor, "n D"], y: Float[Tensor, " n"]) -> bool:
     return False
 
 
-def max_margin(x: Float[Tensor, "n D"], y: Float[Tensor, " n"], *, bias: bool) -> Linear:
+def max_margin(x: Rows, y: Numbers, *, bias: bool) -> Linear:
     """The linear rule of the largest margin on separable points: min ||w||^2 + b^2, y (<w, x> + b) >= 1.
 
     The bias counts in the norm, as it does in Problem (2); without one, b = 0.

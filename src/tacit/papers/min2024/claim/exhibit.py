@@ -10,10 +10,9 @@ from __future__ import annotations
 import numpy as np
 import torch
 import xarray as xr
-from jaxtyping import Float
 from matplotlib.figure import Figure
-from torch import Tensor
 
+from tacit.base.shapes import Numbers
 from tacit.data import ClusterMixture, min2024_mixture
 from tacit.lab import Bench, Expected, Outcome, judge
 from tacit.nets import TwoLayerNet, average_net, centre_net
@@ -113,7 +112,7 @@ def disguised(net: TwoLayerNet, generator: torch.Generator) -> TwoLayerNet:
     return TwoLayerNet((g.unsqueeze(1) * net.w)[order], (net.v / g)[order], p=net.p)
 
 
-def relative_gap(f: Float[Tensor, " n"], truth: Float[Tensor, " n"]) -> float:
+def relative_gap(f: Numbers, truth: Numbers) -> float:
     """Largest difference over the largest value."""
     return float((f - truth).abs().max() / truth.abs().max())
 

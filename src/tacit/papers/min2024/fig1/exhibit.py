@@ -22,6 +22,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from tacit.base.shapes import Rows
 from tacit.data import Samples, min2024_mixture
 from tacit.lab import Bench, Claim, Expected, Outcome, untestable
 from tacit.measure.neurons import learned_directions
@@ -185,7 +186,7 @@ class Others:
 
 
 def neurons_elsewhere(
-    past: History, candidates: Float[Tensor, "m D"], own: list[list[int]], x: Float[Tensor, "n D"]
+    past: History, candidates: Float[Tensor, "m D"], own: list[list[int]], x: Rows
 ) -> Others:
     """The neurons of one flow that end away from the candidates of their sign."""
     u = past.cosines[-1]
@@ -199,9 +200,7 @@ def neurons_elsewhere(
     return Others(int(away.sum()), int((away & (u @ x.T > 0).any(1)).sum()), norm)
 
 
-def idle_change(
-    past: History, w: Float[Tensor, "h D"], x: Float[Tensor, "n D"]
-) -> tuple[float, int]:
+def idle_change(past: History, w: Float[Tensor, "h D"], x: Rows) -> tuple[float, int]:
     """The largest relative change of norm of the neurons that no sample activates at the start; their number."""
     idle = (w @ x.T <= 0).all(1)
     if not bool(idle.any()):

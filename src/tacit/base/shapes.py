@@ -1,0 +1,10 @@
+"""The shapes that nearly every room speaks of."""
+
+from __future__ import annotations
+
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+Rows = Float[Tensor, "n D"]  # points, perturbations or directions, one a row
+Numbers = Float[Tensor, " n"]  # one number a row
+Which = Bool[Tensor, " n"]  # some of the rows
