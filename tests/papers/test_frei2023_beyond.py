@@ -118,14 +118,14 @@ def test_the_run_has_sound_intervals_claims_and_a_figure(bench):  # noqa: F811
     assert {c.id: c.verdict for c in few}["generalises"] == "not testable here"
 
 
-def test_the_order_is_judged_on_both_sides_of_d():
+def test_the_order_is_judged_on_both_sides_of_d(bench):  # noqa: F811
     config = Beyond(D=20, K=(5, 10, 20, 40, 60), repeats=2)
     falls = np.repeat(np.sqrt(20 / np.array(config.K)), 2).reshape(5, 2)
-    assert [c.verdict for c in order_claims(falls, config, smoke=False)] == ["holds", "holds"]
+    assert [c.verdict for c in order_claims(falls, config, bench)] == ["holds", "holds"]
     stays = np.where(np.array(config.K)[:, None] > 20, 1.0, falls)
-    assert [c.verdict for c in order_claims(stays, config, smoke=False)] == ["holds", "differs"]
+    assert [c.verdict for c in order_claims(stays, config, bench)] == ["holds", "differs"]
     lost = np.where(np.array(config.K)[:, None] > 40, np.inf, falls)
-    assert order_claims(lost, config, smoke=False)[1].verdict == "not testable here"
+    assert order_claims(lost, config, bench)[1].verdict == "not testable here"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import xarray as xr
 from scipy.stats import binomtest
 
-from tacit.lab import Bench, Claim, Expected, judge, untestable
+from tacit.lab import Bench, Claim, Expected, untestable
 from tacit.papers._shared.fits import exponent, listed
 from tacit.papers.frei2023.beyond.settings import RULES, SLACK, Beyond
 
@@ -26,9 +26,8 @@ def claims(data: xr.Dataset, config: Beyond, bench: Bench) -> list[Claim]:
         binomtest(int(s), config.draws, p).pvalue
         for s, p in zip(data.split.values, law, strict=True)
     ]
-    smoke = bench.smoke
     return [
-        judge(
+        bench.judge(
             "cover",
             f"random means are linearly separable as often as Cover's count says, k = {listed(config.K)}, "
             f"d = {config.D} (measured: the least p-value of {config.draws} draws each)",
@@ -36,23 +35,21 @@ def claims(data: xr.Dataset, config: Beyond, bench: Bench) -> list[Claim]:
             Expected(min=1e-3),
             min(odds),
             n=config.draws * len(law),
-            smoke=smoke,
         ),
-        judge(
+        bench.judge(
             "fits",
             "every flow reaches L < 1/n, where Theorem 2.1 begins (measured: the share of nets)",
             "Section 2, Theorem 2.1",
             Expected(min=1.0),
             float((depth < 0).mean()),
             n=len(depth),
-            smoke=smoke,
         ),
-        *cluster_claims(data, config, smoke=smoke),
-        *plain_claims(data, near, smoke=smoke),
+        *cluster_claims(data, config, bench),
+        *plain_claims(data, near, bench),
     ]
 
 
-def cluster_claims(data: xr.Dataset, config: Beyond, *, smoke: bool) -> list[Claim]:
+def cluster_claims(data: xr.Dataset, config: Beyond, bench: Bench) -> list[Claim]:
     """The conjecture, where no data set of that k is linearly separable."""
     past = ~data.separable.values.any(1)
     beyond = [K for K, is_past in zip(config.K, past, strict=True) if is_past]
@@ -65,16 +62,15 @@ def cluster_claims(data: xr.Dataset, config: Beyond, *, smoke: bool) -> list[Cla
     seen = data.sel(k=beyond)
     near = residual(seen.stationarity.values)
     out = [
-        judge(
+        bench.judge(
             "generalises",
             f"the test error stays below 0.05 ({where}; {near}; measured: the largest mean over data sets)",
             WHERE,
             Expected(max=0.05),
             float(seen.error.mean("seed").max()),
             n=seen.error.size,
-            smoke=smoke,
         ),
-        judge(
+        bench.judge(
             "universal",
             "a multiple of u = sum y mu no longer than sqrt(d) still flips 95% of the test points "
             f"({where}; measured: the least share over k)",
@@ -82,9 +78,8 @@ def cluster_claims(data: xr.Dataset, config: Beyond, *, smoke: bool) -> list[Cla
             Expected(min=0.95),
             float(np.isfinite(seen.along_u).mean(("seed", "ray")).min()),
             n=seen.along_u.size,
-            smoke=smoke,
         ),
-        judge(
+        bench.judge(
             "smaller",
             "1-NN withstands half as much again: the net's median radius is at most 2/3 of 1-NN's "
             f"({where}; measured: the largest ratio over k, radii of the net from above)",
@@ -96,13 +91,12 @@ def cluster_claims(data: xr.Dataset, config: Beyond, *, smoke: bool) -> list[Cla
                 ).max()
             ),
             n=seen.upper.size,
-            smoke=smoke,
         ),
     ]
-    return out + order_claims(np.median(data.along_u.values, axis=2), config, smoke=smoke)
+    return out + order_claims(np.median(data.along_u.values, axis=2), config, bench)
 
 
-def order_claims(length: npt.NDArray[np.float64], config: Beyond, *, smoke: bool) -> list[Claim]:
+def order_claims(length: npt.NDArray[np.float64], config: Beyond, bench: Bench) -> list[Claim]:
     """How the length along u that flips half of the points falls with k, up to d and from d on."""
     K, out = np.array(config.K), []
     expected = Expected(value=-0.5, tolerance=0.1)
@@ -122,7 +116,7 @@ def order_claims(length: npt.NDArray[np.float64], config: Beyond, *, smoke: bool
             continue
         slope = exponent(K[mine].tolist(), length[mine])
         out.append(
-            judge(
+            bench.judge(
                 id,
                 text,
                 where,
@@ -130,14 +124,13 @@ def order_claims(length: npt.NDArray[np.float64], config: Beyond, *, smoke: bool
                 slope.value,
                 spread=slope.spread,
                 n=int(mine.sum()) * config.repeats,
-                smoke=smoke,
                 because="" if name == "few" else "the length stops falling once k passes d",
             )
         )
     return out
 
 
-def plain_claims(data: xr.Dataset, near: npt.NDArray[np.bool_], *, smoke: bool) -> list[Claim]:
+def plain_claims(data: xr.Dataset, near: npt.NDArray[np.bool_], bench: Bench) -> list[Claim]:
     """The question about max-margin linear rules, for the nets near KKT points."""
     net = data.plain_error.values[:, :, near]
     size = listed([int(n) for n in data.n.values])
@@ -147,7 +140,7 @@ def plain_claims(data: xr.Dataset, near: npt.NDArray[np.bool_], *, smoke: bool) 
         line = np.broadcast_to(data.linear_error.sel(rule=rule).values[:, :, None], net.shape)
         by_set = net.sum((0, 1, 2)) / line.sum((0, 1, 2)).clip(LEAST)
         out.append(
-            judge(
+            bench.judge(
                 f"linear.{rule.replace(' ', '-')}",
                 f"nets near KKT points generalise at least as well as the max-margin linear rule {rule}, on "
                 f"separable data without clusters, n = {size} ({far}; measured: their errors' sum over its)",
@@ -156,13 +149,12 @@ def plain_claims(data: xr.Dataset, near: npt.NDArray[np.bool_], *, smoke: bool) 
                 float(net.sum() / max(line.sum(), LEAST)),
                 spread=float(1.96 * by_set.std(ddof=1) / math.sqrt(len(by_set))),
                 n=net.size,
-                smoke=smoke,
             )
         )
     learnt = data.linear_error.mean(("rule", "seed")).values <= 0.01
     if learnt.any():
         out.append(
-            judge(
+            bench.judge(
                 "learnt",
                 "where the max-margin linear rules have learnt (error <= 0.01), so have the nets near KKT points "
                 "(measured: the largest error of a start, mean over data sets)",
@@ -170,7 +162,6 @@ def plain_claims(data: xr.Dataset, near: npt.NDArray[np.bool_], *, smoke: bool) 
                 Expected(max=0.01),
                 float(net.mean(3)[learnt].max()),
                 n=int(learnt.sum()) * net.shape[2] * net.shape[3],
-                smoke=smoke,
             )
         )
     return out

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
 from tacit.papers._shared.panels import THEORY
@@ -34,42 +36,52 @@ class At:
 Law = Callable[[At], float]
 
 
-def at_setting(config: Sweep, axis: str, value: float) -> At:
-    """The base setting at time 1, but for the axis."""
-    return replace(At(config.d0, config.k0, config.n0, 1.0), **{axis: value})
+@dataclass(frozen=True)
+class PanelRow:
+    """Its y axis, laws (dashed, then dotted) and measured variables, each with its label.
+
+    A measured variable has a colour, which is its marker's number too.
+    """
+
+    ylabel: str
+    laws: Sequence[tuple[str, Law]]
+    measured: Sequence[tuple[str, str, int]]
 
 
-def sweep_dots(
-    axes: Axes, data: xr.Dataset, name: str, axis: str, index: int, label: str, scale: float = 1.0
-) -> None:
+def sweep_panels(
+    data: xr.Dataset, config: Sweep, names: Sequence[str], rows: Sequence[PanelRow], title: str
+) -> tuple[Figure, np.ndarray]:
+    """A column for each axis of the sweep; the rows share their y axes."""
+    figure = Figure(figsize=(13 if len(names) > 3 else 10.5, 6.4))
+    panels = figure.subplots(len(rows), len(names), sharey="row")
+    for (i, row), (j, axis) in itertools.product(enumerate(rows), enumerate(names)):
+        for (label, law), style in zip(row.laws, ("--", ":"), strict=False):
+            law_line(panels[i, j], data, config, axis, law, label, style)
+        for name, label, index in row.measured:
+            sweep_dots(panels[i, j], data, name, axis, index, label)
+        log_axes(panels[i, j], config, axis)
+        panels[i, 0].set_ylabel(row.ylabel)
+    around = f"swept around $d={config.d0}$, $k={config.k0}$, $n={config.n0}$"
+    figure.suptitle(title.format(around=around, seeds=f"{config.repeats} seeds, bars: their range"))
+    return figure, panels
+
+
+def sweep_dots(axes: Axes, data: xr.Dataset, name: str, axis: str, index: int, label: str) -> None:
     """The mean over seeds with the seeds' range."""
-    values = data[f"{name}_{axis}"].transpose(axis, "seed").values * scale
-    middle = values.mean(1)
-    x = data[axis].values.astype(float)
-    axes.errorbar(
-        x,
-        middle,
-        [middle - values.min(1), values.max(1) - middle],
-        fmt="os^D"[index],
-        color=f"C{index}",
-        label=label,
-        zorder=3,
-    )
+    values = data[f"{name}_{axis}"].transpose(axis, "seed").values
+    x, middle = data[axis].values.astype(float), values.mean(1)
+    ends = [middle - values.min(1), values.max(1) - middle]
+    fmt, color = "os^D"[index], f"C{index}"
+    axes.errorbar(x, middle, ends, fmt=fmt, color=color, label=label, zorder=3)
 
 
 def law_line(
-    axes: Axes,
-    data: xr.Dataset,
-    config: Sweep,
-    axis: str,
-    law: Law,
-    label: str,
-    style: str = "--",
+    axes: Axes, data: xr.Dataset, config: Sweep, axis: str, law: Law, label: str, style: str
 ) -> None:
-    """A law of (d, k, n, time) along an axis of the data."""
-    values = data[axis].values.astype(float)
+    """A law of (d, k, n, time) along an axis of the data: the base setting at time 1, but for the axis."""
+    values, base = data[axis].values.astype(float), At(config.d0, config.k0, config.n0, 1.0)
     fine = np.geomspace(values[0] / 1.15, values[-1] * 1.15, 60)
-    theory = [law(at_setting(config, axis, value)) for value in fine]
+    theory = [law(replace(base, **{axis: value})) for value in fine]
     axes.plot(fine, theory, **{**THEORY, "linestyle": style}, label=label)
 
 

@@ -7,37 +7,29 @@ import math
 import xarray as xr
 from matplotlib.figure import Figure
 
-from tacit.papers.li2025.sweeps.figure import law_line, log_axes, sweep_dots
+from tacit.papers.li2025.sweeps.figure import At, PanelRow, sweep_panels
 from tacit.papers.li2025.sweeps.settings import Sweep
 from tacit.papers.li2025.sweeps.sweep import growth
 
 
 def draw(data: xr.Dataset, config: Sweep) -> Figure:
-    """Two rows of three panels; the rows share their y axes."""
-    figure = Figure(figsize=(10.5, 6.4))
-    panels = figure.subplots(2, 3, sharey="row")
-    for i, axis in enumerate(("d", "n", "time")):
-        top, bottom = panels[:, i]
-        law_line(top, data, config, axis, lambda at: at.k / math.sqrt(at.n), r"$k/\sqrt{n}$")
-        sweep_dots(top, data, "relative", axis, 0, r"distance$/\lambda$")
-        law_line(
-            bottom,
-            data,
-            config,
-            axis,
-            lambda at: growth(at.d, at.k, at.n, config.m, at.time) * at.k / math.sqrt(at.n),
-            r"$\lambda k/\sqrt{n}$, $\lambda$ of theory",
-        )
-        sweep_dots(bottom, data, "absolute", axis, 3, "distance")
-        sweep_dots(bottom, data, "lam", axis, 2, r"$\lambda$")
-        for panel in (top, bottom):
-            log_axes(panel, config, axis)
-    panels[0, 0].set_ylabel(r"relative to $\lambda=Cd$")
-    panels[1, 0].set_ylabel(r"$\inf_C\,\sup_{\Vert x\Vert=\sqrt{d}}|Cf_{FA}-f|$")
+    """Two rows of three panels."""
+
+    def law(at: At) -> float:
+        return growth(at.d, at.k, at.n, config.m, at.time) * at.k / math.sqrt(at.n)
+
+    relative = PanelRow(
+        r"relative to $\lambda=Cd$",
+        ((r"$k/\sqrt{n}$", lambda at: at.k / math.sqrt(at.n)),),
+        (("relative", r"distance$/\lambda$", 0),),
+    )
+    absolute = PanelRow(
+        r"$\inf_C\,\sup_{\Vert x\Vert=\sqrt{d}}|Cf_{FA}-f|$",
+        ((r"$\lambda k/\sqrt{n}$, $\lambda$ of theory", law),),
+        (("absolute", "distance", 3), ("lam", r"$\lambda$", 2)),
+    )
+    title = r"Theorem 4.6 {around}, $\eta T=1$ ({seeds})"
+    figure, panels = sweep_panels(data, config, ("d", "n", "time"), (relative, absolute), title)
     panels[0, 1].legend(loc="best", fontsize=8)
     panels[1, 0].legend(loc="best", fontsize=8)
-    figure.suptitle(
-        f"Theorem 4.6 swept around $d={config.d0}$, $k={config.k0}$, $n={config.n0}$, "
-        rf"$\eta T=1$ ({config.repeats} seeds, bars: their range)"
-    )
     return figure
