@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import xarray as xr
@@ -27,13 +28,7 @@ def claims(data: xr.Dataset, config: Coefficients, bench: Bench) -> tuple[Claim,
 def identities(data: xr.Dataset, config: Coefficients) -> list[Claim]:
     """Equations that hold to rounding, or do not: at any size."""
     steps = int(data.step[-1])
-
-    def exact(
-        id: str, statement: str, where: str, expected: Expected, value: float, because: str
-    ) -> Claim:
-        """Judged at smoke scale too."""
-        return judge(id, statement, where, expected, value, n=steps, smoke=False, because=because)
-
+    exact = partial(judge, n=steps, smoke=False)
     return [
         exact(
             "recursion",
@@ -42,7 +37,6 @@ def identities(data: xr.Dataset, config: Coefficients) -> list[Claim]:
             "Lemmas 5.1, 5.2; Corollary B.3",
             Expected(max=EXACT),
             float(data.recursion.max()),
-            "",
         ),
         exact(
             "bias",
@@ -50,7 +44,6 @@ def identities(data: xr.Dataset, config: Coefficients) -> list[Claim]:
             "Appendix B.1, proof of Lemma B.10",
             Expected(max=EXACT),
             float(data.bias_error.max()),
-            "",
         ),
         exact(
             "recursion.printed",
@@ -58,8 +51,8 @@ def identities(data: xr.Dataset, config: Coefficients) -> list[Claim]:
             "Lemma 5.2",
             Expected(max=EXACT),
             float(data.as_printed.max()),
-            "without y_i the negative clusters get the wrong sign, so that negative neurons point away from "
-            "their features; Appendix A.3 defines l'_i with y_i",
+            because="without y_i the negative clusters get the wrong sign, so that negative neurons point away "
+            "from their features; Appendix A.3 defines l'_i with y_i",
         ),
         exact(
             "eq4",
@@ -68,7 +61,6 @@ def identities(data: xr.Dataset, config: Coefficients) -> list[Claim]:
             "Corollary B.4",
             Expected(max=EXACT),
             float(data.eq4_inverse),
-            "",
         ),
         exact(
             "eq4.printed",
@@ -77,7 +69,8 @@ def identities(data: xr.Dataset, config: Coefficients) -> list[Claim]:
             "Section 5.1, eq. (4); proofs of Lemmas B.23, B.24, C.23, C.24",
             Expected(max=EXACT),
             float(data.eq4_printed),
-            "the ratio is inverted: sigma carries ||xi||^2 already; the error is of the order 1/sqrt(d n/k)",
+            because="the ratio is inverted: sigma carries ||xi||^2 already; the error is of the order "
+            "1/sqrt(d n/k)",
         ),
         exact(
             "eq17.printed",
@@ -85,7 +78,7 @@ def identities(data: xr.Dataset, config: Coefficients) -> list[Claim]:
             "Appendix B.1, eq. (17)",
             Expected(value=1.0, tolerance=1e-9),
             float(data.eq17),
-            f"the factor is eta/(nm): q_hat averages over m neurons that each move by eta/(nm); 2/m = "
+            because=f"the factor is eta/(nm): q_hat averages over m neurons that each move by eta/(nm); 2/m = "
             f"{2 / config.m:.3g}",
         ),
     ]
@@ -159,12 +152,7 @@ def induction(data: xr.Dataset, config: Coefficients, bench: Bench) -> list[Clai
         "carry the growth"
     )
 
-    def claim(
-        id: str, statement: str, where: str, expected: Expected, value: float, because: str = ""
-    ) -> Claim:
-        """Over the moments."""
-        return bench.judge(id, statement, where, expected, value, n=len(t), because=because)
-
+    claim = partial(bench.judge, n=len(t))
     return [
         claim(
             "B7",
@@ -180,7 +168,7 @@ def induction(data: xr.Dataset, config: Coefficients, bench: Bench) -> list[Clai
             "Lemma B.7, property 1",
             Expected(max=1.0),
             float(upper.max()),
-            uneven,
+            because=uneven,
         ),
         claim(
             "B7.late.lower",
@@ -189,7 +177,7 @@ def induction(data: xr.Dataset, config: Coefficients, bench: Bench) -> list[Clai
             "Lemma B.7, property 1",
             Expected(min=0.0),
             float(below.min()),
-            uneven,
+            because=uneven,
         ),
         claim(
             "active",
@@ -197,7 +185,7 @@ def induction(data: xr.Dataset, config: Coefficients, bench: Bench) -> list[Clai
             "Lemma 5.5; Lemma B.7, property 7",
             Expected(value=1.0),
             float(here.own_active.min()),
-            "a neuron that none of a cluster's points activates at the start learns that cluster later; "
+            because="a neuron that none of a cluster's points activates at the start learns that cluster later; "
             f"all are active from t = {active_from(here):g} on",
         ),
         claim(
@@ -206,8 +194,8 @@ def induction(data: xr.Dataset, config: Coefficients, bench: Bench) -> list[Clai
             "Lemma 5.3, eq. (6)",
             Expected(max=2.0),
             float(here.ratio[early][-1]),
-            "the ratio is exp(gap) at most, and gaps keep their proportion to lambda: n/k and d are too small "
-            "for eq. (6) here",
+            because="the ratio is exp(gap) at most, and gaps keep their proportion to lambda: n/k and d are too "
+            "small for eq. (6) here",
         ),
         claim(
             "ratio.late",
@@ -215,7 +203,7 @@ def induction(data: xr.Dataset, config: Coefficients, bench: Bench) -> list[Clai
             "Lemma 5.3, eq. (6)",
             Expected(max=2.0),
             float(here.ratio[-1]),
-            "gaps grow with lambda ~ ln t, so the ratio grows as a power of t; the lemma's window T <= "
+            because="gaps grow with lambda ~ ln t, so the ratio grows as a power of t; the lemma's window T <= "
             "exp(sqrt k) ends long before",
         ),
     ]
