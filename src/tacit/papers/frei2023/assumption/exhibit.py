@@ -35,10 +35,8 @@ from tacit.papers.frei2023._shared.means import (
     sphere_frame,
     unit_noise,
 )
-from tacit.papers.frei2023.assumption.figure import draw
+from tacit.papers.frei2023.assumption.figure import draw as draw
 from tacit.papers.frei2023.assumption.settings import Reach
-
-__all__ = ["draw", "run"]
 
 WHERE = "Section 2, Assumption 2.2 and Example 1"
 FEW = (2, 4)  # constant K, Example 1's third case

@@ -43,11 +43,9 @@ from tacit.nets import Linear, NearestNeighbour, TwoLayerNet
 from tacit.papers._shared.assumptions import assumption_line, missing_line
 from tacit.papers.frei2023._shared.means import small_noise
 from tacit.papers.frei2023.beyond.claims import claims
-from tacit.papers.frei2023.beyond.figure import draw
+from tacit.papers.frei2023.beyond.figure import draw as draw
 from tacit.papers.frei2023.beyond.settings import RULES, SLACK, Beyond, Law
 from tacit.train import FlowWarning, Until, gradient_flow
-
-__all__ = ["draw", "run"]
 
 EVALUATIONS = 4000
 TOLERANCE = 0.05

@@ -32,7 +32,7 @@ import xarray as xr
 from tacit.lab import Bench, Outcome
 from tacit.papers._shared.assumptions import assumption_line, missing_line
 from tacit.papers.frei2023.thm2_1.claims import claims
-from tacit.papers.frei2023.thm2_1.figure import draw
+from tacit.papers.frei2023.thm2_1.figure import draw as draw
 from tacit.papers.frei2023.thm2_1.flows import data_of, deep_of, flow_of, pair_net
 from tacit.papers.frei2023.thm2_1.settings import Direction
 from tacit.papers.frei2023.thm2_1.sweeps import (
@@ -43,8 +43,6 @@ from tacit.papers.frei2023.thm2_1.sweeps import (
     small_sets,
     widths,
 )
-
-__all__ = ["draw", "run"]
 
 
 def run(config: Direction, bench: Bench) -> Outcome:

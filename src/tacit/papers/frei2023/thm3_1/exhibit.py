@@ -52,10 +52,8 @@ from tacit.papers.frei2023._shared.trained import (
     seen_by,
     start,
 )
-from tacit.papers.frei2023.thm3_1.figure import draw
+from tacit.papers.frei2023.thm3_1.figure import draw as draw
 from tacit.papers.frei2023.thm3_1.settings import Generalise
-
-__all__ = ["draw", "run"]
 
 WHERE = "Section 3, Theorem 3.1"
 THEOREM = "Appendix A, Theorem A.1"

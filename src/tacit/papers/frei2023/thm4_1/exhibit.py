@@ -31,10 +31,8 @@ from tacit.papers._shared.assumptions import check_assumption
 from tacit.papers.frei2023._shared.laws import EIGHTH, log_bound, margin_law, radius_law
 from tacit.papers.frei2023._shared.means import small_noise, spanned_mixture
 from tacit.papers.frei2023._shared.settings import Means
-from tacit.papers.frei2023.thm4_1.figure import draw
+from tacit.papers.frei2023.thm4_1.figure import draw as draw
 from tacit.papers.frei2023.thm4_1.settings import Robust
-
-__all__ = ["draw", "run"]
 
 WHERE = "Section 4, Theorem 4.1"
 QUANTILES = np.linspace(0, 1, 401)

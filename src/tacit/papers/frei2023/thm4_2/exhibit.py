@@ -43,12 +43,10 @@ from tacit.papers.frei2023._shared.trained import (
     start,
 )
 from tacit.papers.frei2023.thm4_2.claims import claims
-from tacit.papers.frei2023.thm4_2.figure import draw
+from tacit.papers.frei2023.thm4_2.figure import draw as draw
 from tacit.papers.frei2023.thm4_2.settings import Flipped
 from tacit.papers.frei2023.thm4_2.sweeps import SWEEPS, every, sweep
 from tacit.papers.frei2023.thm4_2.transfer import transfer
-
-__all__ = ["draw", "run"]
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 RADII = 200  # test points whose exact radius is compared with the length along z

@@ -45,11 +45,9 @@ from tacit.papers.li2025._shared.synthetic import (
     train_binary,
     train_classes,
 )
-from tacit.papers.li2025.discovered.figure import draw
+from tacit.papers.li2025.discovered.figure import draw as draw
 from tacit.papers.li2025.discovered.settings import Discovered
 from tacit.papers.li2025.story.theory import expected_max
-
-__all__ = ["draw", "run"]
 
 WHERE = "Section 4.2, Theorem 4.7; beyond the paper"
 NEAR, NEAR_COUNT = 0.03, 0.05

@@ -23,7 +23,7 @@ from tacit.certify import nearest_radius, radius
 from tacit.data import ClusterMixture
 from tacit.lab import Bench, Claim, Expected, Outcome, judge
 from tacit.nets import NearestNeighbour, average_net, decoupled_net, linear_rule
-from tacit.papers.li2025.fig1.figure import draw
+from tacit.papers.li2025.fig1.figure import draw as draw
 from tacit.papers.li2025.fig1.geometry import (
     f_FA_distance,
     f_FD_distance,
@@ -32,8 +32,6 @@ from tacit.papers.li2025.fig1.geometry import (
     simplex_mixture,
 )
 from tacit.papers.li2025.fig1.settings import Picture
-
-__all__ = ["draw", "run"]
 
 WHERE = "Section 3, Figure 1"
 READINGS = {"ties": "f = 0 breaks", "strict": "f must change sign"}

@@ -20,10 +20,8 @@ from torch import Tensor
 from tacit.lab import Bench, Claim, Expected, Outcome
 from tacit.papers._shared.embeddings import class_means, embeddings_of
 from tacit.papers.li2025.fig2cd.settings import PAPERS, Embedded
-from tacit.papers.li2025.fig10.figure import draw
+from tacit.papers.li2025.fig10.figure import draw as draw
 from tacit.papers.li2025.fig10.settings import Correlations
-
-__all__ = ["draw", "run"]
 
 READINGS = ("raw", "centred")
 WHERE = "Appendix E.2, Figure 10"

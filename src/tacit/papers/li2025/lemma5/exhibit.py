@@ -37,11 +37,9 @@ from tacit.papers.li2025._shared.coefficients import Dynamics, Seen, State, dyna
 from tacit.papers.li2025._shared.compact import binary_net, compact_problem
 from tacit.papers.li2025._shared.synthetic import binary_start, mixture_of, train_binary
 from tacit.papers.li2025.lemma5.claims import claims
-from tacit.papers.li2025.lemma5.figure import draw
+from tacit.papers.li2025.lemma5.figure import draw as draw
 from tacit.papers.li2025.lemma5.settings import Coefficients
 from tacit.papers.li2025.sweeps.sweep import delta, growth
-
-__all__ = ["draw", "run"]
 
 STRIDE = 0.04  # of the elapsed time: a step after T_long
 MOMENTS = 12  # a decade

@@ -26,10 +26,8 @@ from tacit.lab import Bench, Claim, Expected, Outcome, judge
 from tacit.measure import critical_radius, proportion
 from tacit.nets import MultiClassNet, linear_rule, prop48_net
 from tacit.papers._shared.panels import rows
-from tacit.papers.li2025.prop4_8.figure import draw
+from tacit.papers.li2025.prop4_8.figure import draw as draw
 from tacit.papers.li2025.prop4_8.settings import MultiClass
-
-__all__ = ["draw", "run"]
 
 WHERE = "Section 4.2, Proposition 4.8"
 PROOF = "Appendix D.3, proof of Theorem D.4"

@@ -44,9 +44,7 @@ from tacit.papers.li2025._shared.synthetic import train_binary
 from tacit.papers.li2025.sweeps.settings import Sweep
 from tacit.papers.li2025.sweeps.sweep import Cell, course, swept
 from tacit.papers.li2025.thm4_5.claims import claims
-from tacit.papers.li2025.thm4_5.figure import draw
-
-__all__ = ["draw", "run"]
+from tacit.papers.li2025.thm4_5.figure import draw as draw
 
 
 def run(config: Sweep, bench: Bench) -> Outcome:

@@ -29,9 +29,7 @@ from tacit.papers.li2025._shared.synthetic import train_binary
 from tacit.papers.li2025.sweeps.settings import Sweep
 from tacit.papers.li2025.sweeps.sweep import Cell, course, exponent_claim, over_settings, swept
 from tacit.papers.li2025.thm4_5.exhibit import averaged, binary_problem, double
-from tacit.papers.li2025.thm4_6.figure import draw
-
-__all__ = ["draw", "run"]
+from tacit.papers.li2025.thm4_6.figure import draw as draw
 
 WHERE = "Theorem 4.6"
 AXES = ("d", "n", "time")

@@ -40,9 +40,7 @@ from tacit.papers.li2025._shared.synthetic import train_classes
 from tacit.papers.li2025.sweeps.settings import Sweep
 from tacit.papers.li2025.sweeps.sweep import Cell, course, swept
 from tacit.papers.li2025.thm4_7.claims import claims
-from tacit.papers.li2025.thm4_7.figure import draw
-
-__all__ = ["draw", "run"]
+from tacit.papers.li2025.thm4_7.figure import draw as draw
 
 DEAD = 0.5  # of lambda: a neuron with less of its feature has not learned it
 
