@@ -294,7 +294,7 @@ def test_bad_data_are_refused_in_words() -> None:
         quick().fit(X, np.zeros(50))
     with pytest.raises(CallError, match="all its features are constant"):
         quick().fit(np.ones((50, 3)), y)
-    with pytest.raises(ValueError, match=r"all of them are 0|non-zero"):
+    with pytest.raises(ValueError, match="every weight is zero"):
         quick().fit(X, y, sample_weight=np.zeros(50))
     with pytest.raises(CallError, match="subclass given"):
         quick().fit(X, y, subclass=y)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -84,14 +85,14 @@ def validated(
         names, subclass = np.unique(subclass, return_inverse=True)
     if sample_weight is None:
         return Rows(X, y, None, subclass, names), y
-    each = sample_weight if np.ndim(sample_weight) else np.full(len(X), sample_weight)
+    each = np.full(len(X), sample_weight) if isinstance(sample_weight, Number) else sample_weight
     weights = check_array(each, ensure_2d=False, dtype=X.dtype, input_name="sample_weight")
     weights = column_or_1d(weights)
     check_consistent_length(X, weights)
     check_non_negative(weights, "`sample_weight`")
     kept = weights > 0
     if not kept.any():
-        raise CallError("sample_weight: all of them are 0; at least one row must count")
+        raise CallError("sample_weight: every weight is zero; at least one row must count")
     # over the largest: sums of large weights overflow, and only the ratios count
     rows = Rows(X, y, weights / weights.max(), subclass, names).take(kept)
     return rows, rows.y
