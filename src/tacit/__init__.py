@@ -13,8 +13,6 @@
 Nothing heavy is imported until it is used: `import tacit` costs milliseconds, torch costs seconds.
 """
 
-from __future__ import annotations
-
 import importlib
 from typing import TYPE_CHECKING, Any
 

@@ -1,7 +1,5 @@
 """The Python face of the laboratory: `tacit.run` and `tacit.exhibits`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -4,8 +4,6 @@ Scores are (n,) with labels y = +-1, or logits (n, C) with labels 0..C-1. Broken
 the loss: y f, or z_y - max of the others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

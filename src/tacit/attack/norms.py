@@ -11,8 +11,6 @@ Euclidean one on the intersection of ball and box:
 The extreme point is the exact argmax of <g, delta> on that intersection: one step of it breaks a linear model.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

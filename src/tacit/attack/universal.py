@@ -17,8 +17,6 @@ relu(margin / s + KEPT), s the median margin, so that points broken well enough 
 steps with momentum from several starts; the best seen, by the share of points broken, is kept.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What many calls refuse in the same words."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from tacit.errors import CallError

@@ -1,7 +1,5 @@
 """The one choice of a device: "auto" is a GPU where there is one."""
 
-from __future__ import annotations
-
 from tacit.errors import CallError
 
 

@@ -1,7 +1,5 @@
 """Rows and powers: the linear algebra that several rooms use."""
 
-from __future__ import annotations
-
 import torch
 from jaxtyping import Float
 from torch import Tensor

@@ -1,7 +1,5 @@
 """The shapes that nearly every room speaks of."""
 
-from __future__ import annotations
-
 from jaxtyping import Bool, Float
 from torch import Tensor
 

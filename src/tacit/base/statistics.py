@@ -1,7 +1,5 @@
 """What a finite sample says: exact binomial limits, and the median with its bootstrap interval."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -4,8 +4,6 @@ Two threads within each operation wait for each other at its end, which is slow 
 eight times slower than one). Here each thread has a piece of its own and uses one core for it.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Callable, Iterable

@@ -13,8 +13,6 @@ and the radius is the smaller of the two distances. A negative point is the mirr
 centres of orthonormal clusters this is min(1/sqrt(K1), 1/sqrt(K)) = 1/sqrt(K).
 """
 
-from __future__ import annotations
-
 import torch
 from jaxtyping import Float
 from torch import Tensor

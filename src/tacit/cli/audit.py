@@ -1,7 +1,5 @@
 """`tacit audit`: what the command line says becomes a call, and the record becomes a report."""
 
-from __future__ import annotations
-
 import sys
 from contextlib import redirect_stdout
 

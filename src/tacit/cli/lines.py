@@ -1,7 +1,5 @@
 """What the command says besides its tables: one line on stderr, one JSON document on stdout."""
 
-from __future__ import annotations
-
 import json
 import sys
 from typing import Any

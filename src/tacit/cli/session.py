@@ -1,7 +1,5 @@
 """The runs of one call: checked together first, then run one after the other."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout

@@ -1,7 +1,5 @@
 """Tables for people: readable in a file and on any terminal; a narrow one gets lists instead."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ turned by a random rotation; without one the centres lie along the first coordin
 the same in law for isotropic noise.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -1,7 +1,5 @@
 """What each parameter of the classifier may be, as data: a test and the words of the refusal."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from numbers import Integral, Real

@@ -1,7 +1,5 @@
 """The field that turns neurons in the early phase of training (min2024, eq. (5))."""
 
-from __future__ import annotations
-
 import torch
 from jaxtyping import Float
 from torch import Tensor

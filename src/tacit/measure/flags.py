@@ -5,8 +5,6 @@ measured and a limit; the flag is raised where the number is above the limit. A 
 flag: it is a bug, and ends the audit (`tacit.measure.robustness.consistent`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What the neurons of a trained net have learned: how much each adds, and where it looks (min2024, fig. 2)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

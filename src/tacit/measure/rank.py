@@ -1,7 +1,5 @@
 """The stable rank of a matrix (min2024, Section 5: of the hidden features of all training points)."""
 
-from __future__ import annotations
-
 import torch
 from jaxtyping import Float
 from torch import Tensor

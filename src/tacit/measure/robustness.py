@@ -5,8 +5,6 @@ upper is known, the point is robust for certain where lower > r, and not yet bro
 robust points lies between the two shares. Each share has its exact binomial interval over the sample.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -17,8 +17,6 @@ angle look like one; what differs in length alone is not told apart; in few dime
 without clusters too, so what is found there says little.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

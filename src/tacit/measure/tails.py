@@ -6,8 +6,6 @@ every C <= ln(a / q) / b. Settings in which too few events were seen say nothing
 sample's size speaking), so they do not count, unless even their lower limit exceeds the bound at C = 1/2.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The PolyReLU layer (min2024, Section 2) as a torch module."""
 
-from __future__ import annotations
-
 from jaxtyping import Float
 from torch import Tensor, device, dtype, empty, nn
 

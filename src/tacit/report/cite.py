@@ -1,7 +1,5 @@
 """How to cite: tacit itself, and the papers whose claims were run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from tacit.lab.exhibit import Paper

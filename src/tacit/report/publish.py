@@ -1,7 +1,5 @@
 """What a finished run is given to be read by: its figure and its report."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -5,8 +5,6 @@ all figures of a report belong together, can be told apart without colour vision
 for bit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

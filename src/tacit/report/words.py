@@ -1,7 +1,5 @@
 """How numbers, verdicts and counts read, the same in the terminal and in the report."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

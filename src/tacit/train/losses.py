@@ -8,8 +8,6 @@ is label smoothing of the logistic loss: the target is y with weight 1 - s/2 and
 al. 2016, Section 7, for two classes), so -l' falls by s/2 and the margin stops at log(2/s - 1).
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from jaxtyping import Float

@@ -6,8 +6,6 @@ some coordinates that lowers the margin, in the spirit of the Square attack (And
 the share of the coordinates that change shrinks as the search goes on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """FGM and PGD: one step, and steps of one length, against the gradient of the loss."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -6,8 +6,6 @@ cross-entropy of the scores is the log of the mean probability, which they desce
 of the mean probabilities.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

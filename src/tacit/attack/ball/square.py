@@ -12,8 +12,6 @@ Perturbations stay in ball and box by the exact projection. What one ball of l2 
 (the paper has a budget for each channel; with one channel they are the same).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import lru_cache

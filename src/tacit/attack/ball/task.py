@@ -1,7 +1,5 @@
 """What every attack is asked and what it answers, both checked here and nowhere else."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

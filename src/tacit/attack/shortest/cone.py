@@ -19,8 +19,6 @@ are at 0 there. There is none where C is thin, as where own neurons span the spa
 then, which rounding misses unless the whole perturbation is -x.
 """
 
-from __future__ import annotations
-
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor

@@ -4,8 +4,6 @@ The crossing is a point that breaks the classifier, so its distance bounds the r
 above, for any classifier. Broken means y f <= 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

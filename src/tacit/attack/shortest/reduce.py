@@ -10,8 +10,6 @@ box lies there. Neurons are merged where (u, s) agree to `ANGLE`, which changes 
 ||x||^(p-1) ||x|| ANGLE: what is found on the reduced net must still be verified on the net that was given.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

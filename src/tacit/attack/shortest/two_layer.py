@@ -18,8 +18,6 @@ system is positive definite and a part of its step always helps.
 p = 1 has kinks, where these steps stall: see `convex`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

@@ -9,8 +9,6 @@ breaks its point. (DeepFool, Moosavi-Dezfooli et al. 2016, and FAB, Croce & Hein
 way.)
 """
 
-from __future__ import annotations
-
 import torch
 from jaxtyping import Float
 from torch import Tensor

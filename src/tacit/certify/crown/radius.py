@@ -19,8 +19,6 @@ The certificate is for the net with the given weights in exact arithmetic: what 
 float32 forward pass is not covered. The bounds are computed in float64, less SLACK times the size of their terms.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace

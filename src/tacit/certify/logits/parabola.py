@@ -16,8 +16,6 @@ moment problem (Chebyshev, Markov): for p >= 2 the mean of phi is largest when z
 when z is +-sqrt(mean^2 + var) (Scarf 1958).
 """
 
-from __future__ import annotations
-
 import torch
 from jaxtyping import Float
 from torch import Tensor

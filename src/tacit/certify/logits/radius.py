@@ -16,8 +16,6 @@ The certificate is for the given weights in exact arithmetic; the bounds are com
 taken off.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

@@ -6,8 +6,6 @@ concave: over the ball it is least at one of the 2 D vertices +-r e_i, where it 
 is sound. Good ones touch at the mean of the vertices with weights exp(-value / mu), mu falling.
 """
 
-from __future__ import annotations
-
 import torch
 from jaxtyping import Float
 from torch import Tensor

@@ -11,8 +11,6 @@ the bound that is attained in high dimensions, where all points of the cluster a
 a better lower bound, and where its move breaks the point, an upper end.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from jaxtyping import Float, Int

@@ -24,8 +24,6 @@ Roots are enclosed: a relative 1e-9 to both sides with the sign of the residual 
 fails (at a fold) 1e-5, or the trivial bound. What is returned is a lower bound whether or not all cells closed.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 

@@ -20,8 +20,6 @@ go to the point (`ties_break=False`: li2025 and frei2023 set sign(0) = -1, so a 
 f > 0 strictly, and then some opposite neuron must be on).
 """
 
-from __future__ import annotations
-
 import torch
 from jaxtyping import Float
 from torch import Tensor

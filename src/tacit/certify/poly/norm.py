@@ -20,8 +20,6 @@ by (a + b)^2 <= a^2 / s + b^2 / (1 - s). For orthonormal directions of equal wei
 this is the radius itself, and at p = 2 it is exact wherever an opposite projection is positive.
 """
 
-from __future__ import annotations
-
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor

@@ -27,8 +27,6 @@ neuron off moves one axis by 1/2; f = 0 there, and the opposite neurons are off 
 too.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

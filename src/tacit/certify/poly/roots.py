@@ -8,8 +8,6 @@ Accuracy decides only how short the resulting perturbation is, never whether it 
 caller closes the constraint with the values it gets (see `power.py`).
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import torch

@@ -10,8 +10,6 @@ attack along the least-norm delta with U delta = t from above. At p = 1 with une
 least own and the largest opposite weight give a net that is broken wherever this one is: again a bound.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from functools import partial

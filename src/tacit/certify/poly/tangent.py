@@ -16,8 +16,6 @@ the bound is
 mixed in. With tangents at 0 this is ||delta|| >= sqrt(theta) ||c||, the bound by the largest singular value.
 """
 
-from __future__ import annotations
-
 import torch
 from jaxtyping import Float
 from torch import Tensor

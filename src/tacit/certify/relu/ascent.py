@@ -24,8 +24,6 @@ concave with gradient e where s is the current value). A node is left early when
 or when a round gains nothing that float64 could show.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

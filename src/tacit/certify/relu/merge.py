@@ -5,8 +5,6 @@ opposite ones raised by d_k, and a constant for what was pruned, the merged net 
 is: its radius, cut at r, is a lower end. The upper end r is the length of a move seen to break the given net.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -11,8 +11,6 @@ multipliers mu_i of the own rows and lam of the last give theta = mu / lam. What
 half-space (`relu_node.py`), not the solver's word; if the set is empty, or too far for M, so is the half-space.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property

@@ -21,8 +21,6 @@ dropped (unless a constant neuron speaks against the class): it says f = 0. A se
 strict inequality never holds still counts for `lower`, which is then too short, never too long.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -8,8 +8,6 @@ B is the union over opposite j of the sets {g_i <= g_j + ln K2 for all own i}. F
 such set is a polyhedron, no closer than the farthest of its half-spaces: min_j max_i.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -24,8 +24,6 @@ pieces is shortened along the boundary (`attack.walk`); where the interval is st
 Wide intervals are what nets without structure have: neurons that differ much within a subclass, large cosines.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ Its features are the 1,280 averages over the last convolution's outputs (after R
 classifier. Its normalisation is (pixel - 127) / 128, unlike that of most ImageNet nets.
 """
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 from pickle import UnpicklingError

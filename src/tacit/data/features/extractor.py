@@ -1,7 +1,5 @@
 """What makes features of images, and what images come from."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable

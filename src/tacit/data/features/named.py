@@ -1,7 +1,5 @@
 """Extractors by name, and of the user's own modules."""
 
-from __future__ import annotations
-
 import copy
 import difflib
 import importlib

@@ -6,8 +6,6 @@ for the training and the test rows alike. A PolyReLU's output grows as ||x||^p: 
 a few long rows only (min2024, footnote 4).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -1,7 +1,5 @@
 """From the pixels of a file to the input of a net: scale, channels first, resize, normalise."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -5,8 +5,6 @@ download from them, state; the hash of CIFAR-10's archive is the one in general 
 c32a1d4ab5d03f1284b67883e8d87530, which its page states.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass

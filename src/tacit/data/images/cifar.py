@@ -1,7 +1,5 @@
 """CIFAR-10's binary version: records of a label byte and three planes (red, green, blue) of 32 x 32 bytes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """scikit-learn's 8x8 digits: the images that every installation has."""
 
-from __future__ import annotations
-
 import numpy as np
 from jaxtyping import Int64, UInt8
 

@@ -4,8 +4,6 @@ A download arrives in a folder of its own and moves to its place only when its S
 already is kept until then. Addresses are tried in the order of the catalogue, each `1 + RETRIES` times.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import tarfile

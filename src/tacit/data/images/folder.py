@@ -1,7 +1,5 @@
 """A folder of images by class, one subfolder each, as Caltech-256 has it (`001.ak47/001_0001.jpg`)."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from io import BytesIO

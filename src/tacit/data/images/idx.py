@@ -1,7 +1,5 @@
 """The idx format of MNIST and Fashion-MNIST: a header of big-endian sizes, then bytes; compressed with gzip."""
 
-from __future__ import annotations
-
 import gzip
 import math
 import struct

@@ -1,7 +1,5 @@
 """Images with their labels, as bytes in memory; pixels in [0, 1] when they are asked for."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

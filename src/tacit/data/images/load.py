@@ -1,7 +1,5 @@
 """Loading a data set by its name."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Features and labels from numpy files: an .npz with x and y, or a folder with x.npy and y.npy."""
 
-from __future__ import annotations
-
 import zipfile
 import zlib
 from collections.abc import Mapping

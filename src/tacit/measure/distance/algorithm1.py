@@ -13,8 +13,6 @@ batches of 1,000 points: that is grad l / (|grad l| + 1e-4) here, `offset`. Wher
 points hardly move. A point where no neuron is active has no gradient (0/0 as printed): it stays.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -15,8 +15,6 @@ sqrt(r-1) of its middle (both have norm >= 1, and shrinking to the sphere brings
 whose bound is below the best value found are dropped, the others are cut in 2^(r-1). -h likewise.
 """
 
-from __future__ import annotations
-
 import itertools
 
 import torch

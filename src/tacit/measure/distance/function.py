@@ -17,8 +17,6 @@ dist: this is `lower`. New maximisers at that c join the set until it predicts t
 neurons; this is `upper`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -18,8 +18,6 @@ sum A_j |s_j| / 2), and then sum A_j s_j^2 <= lam, sum A_j |s_j|^q <= A^(1 - q/2
 order for p >= 2, so that thousands of neurons in a few bundles are measured as few.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -7,8 +7,6 @@ never falls, and no step is fixed, so that neither a tiny gradient (p = 3 far fr
 is crossed blindly. What is found is a lower bound whatever the search did.
 """
 
-from __future__ import annotations
-
 import torch
 from jaxtyping import Float
 from torch import Tensor

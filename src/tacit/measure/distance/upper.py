@@ -28,8 +28,6 @@ e^2 / 2 + e^p. For p = 1 the two-segment zonotopes give it in closed form: |a u 
 cos(theta) / b, clipped to [0, 1].
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -16,8 +16,6 @@ nothing left of t), Lawson & Hanson's active set takes over. A pivot with k posi
 multiplications, the active set at most about 3 s^3; both are used only where the budget allows it.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

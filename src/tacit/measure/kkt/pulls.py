@@ -12,8 +12,6 @@ multipliers become negative; those are set to 0 and the rest is computed anew. O
 `kkt_rows` are taken: n h D each.
 """
 
-from __future__ import annotations
-
 import torch
 from jaxtyping import Float
 from torch import Tensor

@@ -8,8 +8,6 @@ Few mixtures of a size one can sample satisfy it, so every claim about that pape
 it was measured.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What configs of several papers check in the same words (torch is not needed for that)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from tacit.errors import CallError

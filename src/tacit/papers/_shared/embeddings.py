@@ -4,8 +4,6 @@ Rows are taken class after class (one image of each, a second one of each, ...),
 first rows are as balanced as the data allow.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """How exhibits of several papers sum up a sweep: exponents with their intervals, and the value farthest off."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The settings of exhibits on frozen features: which images, which net reads them (without torch)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tacit.papers._shared.checks import check_positive

@@ -1,7 +1,5 @@
 """What figures of several papers draw in the same way: theory dashed, measurement with intervals."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ where <toward, c> > 0. What is behind is paler. A thin ray is the direction of a
 that ends in a disc is w_j itself, in units of the longest neuron at the end. Blue votes +1, red votes -1.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Training points that move before each step (`descend(..., perturb=...)`): attacked ones, noisy ones."""
 
-from __future__ import annotations
-
 import torch
 from jaxtyping import Float
 from torch import Tensor

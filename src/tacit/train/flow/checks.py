@@ -1,7 +1,5 @@
 """Data on which the flow cannot do what it is asked: found before it starts, or named after it came to rest."""
 
-from __future__ import annotations
-
 import math
 import warnings
 

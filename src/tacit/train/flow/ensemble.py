@@ -1,7 +1,5 @@
 """Records of tensors whose first dimension is the members of an ensemble."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from typing import Any, TypeVar
 

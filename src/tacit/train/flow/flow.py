@@ -9,8 +9,6 @@ The equations are in `neurons.py` and `field.py`, the step in `adams.py`, mergin
 `scout.py`. Units: time is that of theta' = -grad L, L = sum_i c_i l(y_i f(x_i)); by default c_i = 1/n (the mean).
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Sequence

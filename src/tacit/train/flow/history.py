@@ -4,8 +4,6 @@ Directions are kept as cosines with the directions that are watched; watching th
 themselves. Merged neurons show the direction of their group and their share of its mass.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -11,8 +11,6 @@ fitted, those with less than PRUNE of their sign's mass. Never against the mass 
 deleted a whole class.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -9,8 +9,6 @@ still near zero. From there the flow goes on on all data: directions and masses 
 what the coreset got wrong is forgotten as exp(-time). `drift_of` says how far each direction moved in that.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 

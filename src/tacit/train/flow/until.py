@@ -1,7 +1,5 @@
 """When a flow stops."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

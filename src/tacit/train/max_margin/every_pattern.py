@@ -19,8 +19,6 @@ of x~ (Cover 1965, Theorem 1). They are enumerated exactly: every cell has an ed
 are those of the hyperplanes that hold it, one dimension lower.
 """
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import dataclass
 

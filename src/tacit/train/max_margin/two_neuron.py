@@ -21,8 +21,6 @@ program is solved by Clarabel (Goulart & Chen 2024) in coordinates of span(x~), 
 on the conditions that are tight. All in float64.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Probabilities of frei2023 in closed form: the proofs' bound, and the exact laws it is held against."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

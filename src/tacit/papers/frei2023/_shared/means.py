@@ -6,8 +6,6 @@ with independent entries, L_ij ~ N(0,1) below the diagonal and L_ii ~ chi with d
 freedom: Gram-Schmidt of K Gaussian vectors of R^d (Bartlett 1933). So d = 10^12 costs no more than 10^3.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -8,8 +8,6 @@ its exact law at every d (`means.sphere_frame`). For K fixed, the largest admiss
 asks only K <= d and sigma <= 1.
 """
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

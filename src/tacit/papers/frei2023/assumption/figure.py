@@ -1,7 +1,5 @@
 """The three panels of `frei2023.assumption`."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What `frei2023.beyond` expects of Section 5's questions, written down before it is measured."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -15,8 +15,6 @@ Nets are where the flow of the exponential loss ends, at a finite loss: how far 
 residual, with its slackness. From large weights the residual stays large, and those nets are shown apart.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from functools import partial

@@ -1,7 +1,5 @@
 """The figure of `frei2023.beyond`: above, many clusters; below, no clusters."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -11,8 +11,6 @@ compared with the bound, and the sample only with the law. Outside it the law is
 fails where sigma sqrt(K) is of the order of sqrt(d).
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

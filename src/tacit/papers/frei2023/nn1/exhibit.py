@@ -6,8 +6,6 @@ data: n = k ln^2 d training points, orthogonal means, fresh test points. f_FA, b
 training points, stands for the trained network of the remark; `frei2023.thm4.2` trains it.
 """
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

@@ -1,7 +1,5 @@
 """What `frei2023.thm2.1` claims, and the bars of its residuals."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

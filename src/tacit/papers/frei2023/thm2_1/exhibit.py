@@ -22,8 +22,6 @@ lies outside span(x~) never moves, and ||(w_j, b_j)||^2 - v_j^2 is conserved whi
     rho >= ||P_out theta_0|| / ||theta||      and      rho >= |sum_j ||(w_j, b_j)||^2 - v_j^2| / ||theta||^2.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import torch

@@ -1,7 +1,5 @@
 """The six panels of `frei2023.thm2.1`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

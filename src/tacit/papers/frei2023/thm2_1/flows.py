@@ -1,7 +1,5 @@
 r"""The flows of `frei2023.thm2.1`: from depth to depth, united to two neurons, and on to the exact limit."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from dataclasses import dataclass, replace

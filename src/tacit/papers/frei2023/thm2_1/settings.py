@@ -1,7 +1,5 @@
 """The settings and the entry of `frei2023.thm2.1` (without torch)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tacit.errors import CallError

@@ -1,7 +1,5 @@
 r"""What `frei2023.thm2.1` measures around its flows: the smoothed margin, widths, inits, descent, small data."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from typing import cast

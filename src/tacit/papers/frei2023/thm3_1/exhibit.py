@@ -22,8 +22,6 @@ half of the unseen mass or more. At sigma = 1 the noise of a test point outweigh
 half of the points besides at which every neuron is off (N = 0, an error by the theorem's y N <= 0).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from functools import partial

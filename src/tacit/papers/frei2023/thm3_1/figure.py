@@ -1,7 +1,5 @@
 """The four panels of `frei2023.thm3.1`."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -12,8 +12,6 @@ sqrt(d) >= 4 sigma ln d, follows from Assumption 2.2 (Lemma A.9).
 Radii are exact for orthogonal means; for means on the sphere the certified lower end is counted.
 """
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

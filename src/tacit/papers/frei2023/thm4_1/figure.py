@@ -1,7 +1,5 @@
 """The two panels of `frei2023.thm4.1`."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

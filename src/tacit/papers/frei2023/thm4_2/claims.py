@@ -1,7 +1,5 @@
 """What `frei2023.thm4.2` says of its measurements. Lengths are in units of sqrt(d/k) throughout."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

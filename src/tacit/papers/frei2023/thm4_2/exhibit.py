@@ -18,8 +18,6 @@ another mean, unless k > 162. eta_1 alone (Lemma D.6) only turns the opposite ne
 The crossing along z is computed exactly (`trained.flip_etas`), the radius in all directions by `certify.radius`.
 """
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The six panels of `frei2023.thm4.2`."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

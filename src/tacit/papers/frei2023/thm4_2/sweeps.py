@@ -1,7 +1,5 @@
 """What is varied in `frei2023.thm4.2`: each sweep is a list of settings, and a setting is trained once."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -9,8 +9,6 @@ E||sum||^2 = d n^2/k (1 + (1 + sigma^2) k/n), the k/n for the unequal counts of 
 with u is near 1/sqrt(1 + (1 + sigma^2) k/n), and it costs the inverse of that more than z.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Literal

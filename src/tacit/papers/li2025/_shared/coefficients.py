@@ -13,8 +13,6 @@ The recursions are closed: f at the points follows from the coefficients and fro
 No weight vector is needed until one wants to see it (`rebuilt`).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

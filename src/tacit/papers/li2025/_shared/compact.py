@@ -8,8 +8,6 @@ k - 1, ... degrees of freedom on it (Bartlett 1933). So (n + h + k) coordinates 
 costs what 10^3 does, and a fresh test point is a centre plus a standard Gaussian of these coordinates.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -7,8 +7,6 @@
 Gradient descent on all points, with relu'(0) = 1; the second layer is fixed.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection
 

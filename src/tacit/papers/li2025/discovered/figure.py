@@ -1,7 +1,5 @@
 """The figure of `li2025.discovered`: radii and Rand indices over noise, count and steps."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -11,8 +11,6 @@ c = -1/(K-1), m of them in the centre's own class, and b_j = -||mu_j||^2/2:
 Figure 4 likewise: a hyperplane at height h under the points, and the 1-nearest-neighbour rule.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The three panels of `li2025.fig1`."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 import xarray as xr

@@ -4,8 +4,6 @@ The distance to f_FD's boundary is exact at any angles, by branch and bound (`ce
 in which all own neurons are off breaks a centre only where ties break.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

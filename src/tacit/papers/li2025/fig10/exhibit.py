@@ -9,8 +9,6 @@ negative: all cosines of *raw* means are positive, and means are orthogonal only
 to 0, and if they have one norm, their cosines are -1/(k-1) on average, as in a simplex. Both are measured.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 import xarray as xr

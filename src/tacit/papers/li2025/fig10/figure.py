@@ -1,7 +1,5 @@
 """The figure of `li2025.fig10`: both maps, the cosines of the class means, and their histograms."""
 
-from __future__ import annotations
-
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes

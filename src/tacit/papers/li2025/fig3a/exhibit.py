@@ -9,8 +9,6 @@ The paper stops at T = 100 steps of 1e-3, where T eta = .1; its theorems start a
 the theorems' radii is outside their assumptions here, and the radii after `longer` steps are compared.
 """
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

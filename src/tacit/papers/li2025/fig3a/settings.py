@@ -1,7 +1,5 @@
 """The settings and the entry of `li2025.fig3a` (without torch)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tacit.errors import CallError

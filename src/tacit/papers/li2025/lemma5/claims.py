@@ -1,7 +1,5 @@
 """What `li2025.lemma5` claims. eps of Appendix B.1 is far above 1 at every size here: bounds by it say little."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

@@ -21,8 +21,6 @@ eta sqrt(d) / (n m). But sigma_w^2 = eta k^-5 with eta = d^-2 gives k^-2.5 / sqr
 k^-2.5.
 """
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The four panels of `li2025.lemma5`."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

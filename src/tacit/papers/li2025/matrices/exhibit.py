@@ -37,8 +37,6 @@ the share of neurons that stay dead. The mean weight of h > 1 neurons hides them
 The paper's T = 100 is below 1/eta, and d = 3072 below k^10: outside Theorem 4.5 and Assumption 4.3.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """How the matrices of `li2025.fig2ab` and of the ablations are read and drawn, theory beside measurement."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

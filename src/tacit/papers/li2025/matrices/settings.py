@@ -1,7 +1,5 @@
 """The settings and the entries of `li2025.fig2ab` and of the ablations `fig5` to `fig9` (without torch)."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Literal

@@ -10,8 +10,6 @@ is the imbalance of Assumption 3.3. For equal classes that is 6 sqrt(d/k): short
 k > 36. Along the same direction 2 sqrt(k d) / (k + 2) is enough at a centre.
 """
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The two panels of `li2025.prop4.8`."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Panels of sweeps: a column for each of d, k, n and time, means over seeds with their range, theory dashed."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -14,8 +14,6 @@ sqrt(d) ln d. It is below 1 only at sizes that no machine holds: at d = k^10 its
 its first, at n = k^7, is 12 ln(k) / k^3.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace

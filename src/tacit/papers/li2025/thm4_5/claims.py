@@ -1,7 +1,5 @@
 """What `li2025.thm4.5` claims: exponents with intervals over seeds, and the sizes behind the theorem's O()."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

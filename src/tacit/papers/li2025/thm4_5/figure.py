@@ -1,7 +1,5 @@
 """The figure of `li2025.thm4.5`: critical radius and distance to the averages, along d, k, n and time."""
 
-from __future__ import annotations
-
 import math
 
 import xarray as xr

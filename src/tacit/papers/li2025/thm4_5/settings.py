@@ -1,7 +1,5 @@
 """The settings and the entry of `li2025.thm4.5` (without torch)."""
 
-from __future__ import annotations
-
 from tacit.lab import Exhibit
 from tacit.papers.li2025.sweeps.settings import PAPER, SMOKE, Sweep
 

@@ -1,7 +1,5 @@
 """The figure of `li2025.thm4.6`: the distance from C f_FA, relative and absolute, along d, n and time."""
 
-from __future__ import annotations
-
 import math
 
 import xarray as xr

@@ -1,7 +1,5 @@
 """The settings and the entry of `li2025.thm4.6` (without torch)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from tacit.lab import Exhibit

@@ -1,7 +1,5 @@
 """What `li2025.thm4.7` claims, where the theorem's window begins: eta T = k^8."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

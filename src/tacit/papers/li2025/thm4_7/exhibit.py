@@ -16,8 +16,6 @@ to its feature, unless the noise of other clusters' points happens to turn it: a
 here, and with h = 1 their class with them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """The figure of `li2025.thm4.7`: critical radius and distance to the features, along d, k, n and time."""
 
-from __future__ import annotations
-
 import math
 
 import xarray as xr

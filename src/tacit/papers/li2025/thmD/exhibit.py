@@ -11,8 +11,6 @@ reading, positive points still break there, but negative ones need f > 0: sqrt(d
 f_avg and f_dec see x through the centres alone, so samples are drawn in span(centres): exact in law.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The two panels of `li2025.thmD`."""
 
-from __future__ import annotations
-
 import math
 
 import xarray as xr

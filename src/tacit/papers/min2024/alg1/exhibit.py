@@ -16,8 +16,6 @@ signs. The least over c is at c = K1 cos theta / (K1 + K2 s^2), below cos theta:
     dist^2 = K1 (K1 + K2) s^2 / (K1 + K2 s^2)            (K1 and K2 exchanged where K2 > K1).
 """
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

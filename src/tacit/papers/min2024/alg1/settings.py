@@ -1,7 +1,5 @@
 """Algorithm 1 in the catalogue: its config and its entry (no torch here)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tacit.lab import Exhibit

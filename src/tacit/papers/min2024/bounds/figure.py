@@ -1,7 +1,5 @@
 """The two panels that the figures of Proposition 1 and Theorems 1 and 3 are made of."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -4,8 +4,6 @@ Samples are drawn in the K coordinates of span(centres): F and F^(p) see nothing
 in law for every D with the same alpha^2/D.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import partial

@@ -5,8 +5,6 @@ p >= 1, F^(p): w_j = lam_j mu_k, v_j = y_k lam_j on I_k, sum_{I_k} lam^2 = 1. Al
 Remark 1: permuting neurons, or (w_j, v_j) -> (g w_j, v_j / g) with g > 0, changes nothing.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 import xarray as xr

@@ -1,7 +1,5 @@
 """The settings and the entry of `min2024.claim` (without torch)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tacit.lab import Exhibit

@@ -9,8 +9,6 @@ with the last masses, stays below 5 degrees; at most a hundredth of the last tot
 both positive centres have the same weight, so that each has half of the positive mass.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Figure 1: neurons on the sphere (torch is not needed here)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tacit.lab import Exhibit

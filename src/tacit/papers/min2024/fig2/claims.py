@@ -1,7 +1,5 @@
 """The claims of Figures 2 and 5: what the paper says or theory predicts, and what the trained nets are."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import partial

@@ -15,8 +15,6 @@ residual, in which no kink is used to advantage; at p = 1 `kkt_residual` uses th
 sum lambda_i (m_i / m_min - 1) / sum lambda_i of these pulls.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The panels of Figures 2 and 5: distance, contributions, cosines and robust accuracy."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

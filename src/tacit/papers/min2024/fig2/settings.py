@@ -1,7 +1,5 @@
 """The settings and the entries of Figures 2 and 5, the experiment on Conjecture 1 (torch is not needed here)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tacit.errors import CallError

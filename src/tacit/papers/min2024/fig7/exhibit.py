@@ -5,8 +5,6 @@ p = 1: mu_1 + mu_2, the average; p = 2: 2 w/||w||, w itself; p = 3: 3 (cos^2 phi
 towards the closer centre.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

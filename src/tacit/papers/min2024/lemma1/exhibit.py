@@ -21,8 +21,6 @@ about 2 K/s times as long, and up to T the error is at most
 The logistic loss has g = 1/2 at f = 0: there the field is half of the printed one, and (57) fails.
 """
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

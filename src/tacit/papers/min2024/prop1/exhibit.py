@@ -4,8 +4,6 @@ P( F(x) y <= 0 )      <= 4 exp(-C D / (4 alpha^2 K))
 P( F^(p)(x) y <= 0 )  <= 2(K+1) exp(-C D / (alpha^2 K^2)),   p >= 1
 """
 
-from __future__ import annotations
-
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure

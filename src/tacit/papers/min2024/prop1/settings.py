@@ -1,7 +1,5 @@
 """The settings and the entry of `min2024.prop1` (without torch)."""
 
-from __future__ import annotations
-
 from tacit.lab import Exhibit
 from tacit.papers.min2024.bounds.settings import WIDE_K, WIDE_K1, Bounds
 

@@ -6,8 +6,6 @@
 The first is counted by applying d0, the second from exact radii: no attack can be too weak.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The settings and the entry of `min2024.thm1` (without torch)."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -26,8 +26,6 @@ A centre, t = mu_k, (62) and (64): the least rate over all w, reached in the spa
 - p < 2: < 0 for every delta < 1 - 1/sqrt(K1).
 """
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

@@ -3,8 +3,6 @@
 The rates and their units are those of `thm2.py` (min2024, Appendix D.4).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Literal

@@ -7,8 +7,6 @@ Both are counted from exact radii. (The proof of the first ends at 4 exp(-C D rh
 statement is the stronger one, and is what is tested.)
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

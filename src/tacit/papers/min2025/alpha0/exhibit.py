@@ -18,8 +18,6 @@ after a finite time, a centre, where the other one lets go of it; there phi' = 0
 in the sense of Clarke (min2024, Section 2) may stay there, or leave at any time: it is not unique.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """The poster's illustrative example: two positive clusters without noise (torch is not needed here)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tacit.lab import Exhibit

@@ -10,8 +10,6 @@ The poster's theorems: p = 1 gives f proportional to F, p > 2 gives f proportion
 The noise has sd alpha/sqrt(D) in each coordinate (the poster prints alpha^2 I, but its bound needs alpha^2/D).
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from functools import partial

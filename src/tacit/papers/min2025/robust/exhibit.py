@@ -11,8 +11,6 @@ on cluster k, R_k + R_l <= 1 for every such pair, and the average over K equal c
 max(K1, K2)/K: no classifier whatever is robust at r >= sqrt(2)/2 on more.
 """
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The claims of `min2025.transition`: the poster's, and the predicted boundaries next to the measured ones."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

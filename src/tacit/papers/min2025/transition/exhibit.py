@@ -10,8 +10,6 @@ Robust radius: of one centre of each class, the lesser, by attack (an upper boun
 1/sqrt(K) and sqrt(2)/2).
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """The figure of `min2025.transition`."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -25,8 +25,6 @@ So both boundaries meet at p = 2 as eps -> 0, whatever the counts. p = 2 is also
 changes: one average with margin 1 costs K1^(p/2), K1 centres cost K1.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

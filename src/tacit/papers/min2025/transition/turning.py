@@ -16,8 +16,6 @@ Here u_k, T_k and the turning are computed on the given points, the pulls of fit
 others as at the start.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
