@@ -9,6 +9,7 @@ asks only K <= d and sigma <= 1.
 """
 
 import math
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -134,10 +135,9 @@ def sample_size(D: int, K: int) -> int:
     return math.ceil(K * math.log(D) ** 2)
 
 
-def arithmetic(config: Reach) -> list[Claim]:
+def arithmetic(config: Reach) -> Iterator[Claim]:
     """Where two clusters (and 32) begin, in Example 1's cases."""
     small = "orthogonal means, sigma = 1/sqrt(d)"
-    claims = []
     by_chance = [
         least_dimension(2, unit_noise, partial(overlap_quantile, q)) for q in (0.5, 0.025, 0.975)
     ]
@@ -153,19 +153,16 @@ def arithmetic(config: Reach) -> list[Claim]:
             (by_chance[2] - by_chance[1]) / 2,
         ),
     ):
-        claims.append(
-            judge(
-                id,
-                f"Assumption 2.2 admits {K} clusters at some d (measured: the smallest; {text})",
-                WHERE,
-                Expected(max=10.0**config.decades),
-                float(least),
-                spread=spread,
-                n=1,
-                smoke=False,
-            )
+        yield judge(
+            id,
+            f"Assumption 2.2 admits {K} clusters at some d (measured: the smallest; {text})",
+            WHERE,
+            Expected(max=10.0**config.decades),
+            float(least),
+            spread=spread,
+            n=1,
+            smoke=False,
         )
-    return claims
 
 
 def overlap_quantile(q: float, d: int) -> float:
@@ -173,11 +170,10 @@ def overlap_quantile(q: float, d: int) -> float:
     return d * math.sqrt(float(beta.ppf(q, 0.5, (d - 1) / 2)))
 
 
-def order_claims(data: xr.Dataset, bench: Bench) -> list[Claim]:
+def order_claims(data: xr.Dataset, bench: Bench) -> Iterator[Claim]:
     """Example 1's orders: the exponent of d in K ln d over the last four decades; the cosine's limit."""
     last = data.d >= data.d.max() / 1e4
     d = data.d.values[last.values]
-    claims = []
     middle = data.sphere.median("draw").values[last.values]
     for name, K, expected, tolerance, text in (
         (
@@ -190,47 +186,39 @@ def order_claims(data: xr.Dataset, bench: Bench) -> list[Claim]:
         ("sphere", middle, 0.5, 0.05, "sqrt(d): random means, sigma = 1"),
     ):
         slope = np.polyfit(np.log(d), np.log(K * np.log(d)), 1)[0]
-        claims.append(
-            bench.judge(
-                f"order.{name}",
-                f"k may grow like {text} (measured: the exponent of d in k ln d, d up to {d[-1]:.0e})",
-                WHERE,
-                Expected(value=expected, tolerance=tolerance),
-                float(slope),
-                n=len(d),
-            )
+        yield bench.judge(
+            f"order.{name}",
+            f"k may grow like {text} (measured: the exponent of d in k ln d, d up to {d[-1]:.0e})",
+            WHERE,
+            Expected(value=expected, tolerance=tolerance),
+            float(slope),
+            n=len(d),
         )
     at_end = data.cosine.isel(d=-1).values * 10 * np.array(FEW)
-    claims.append(
-        bench.judge(
-            "order.few",
-            f"for constant k (2, 4) and any sigma the cosine of the means may stay at 1/(10k) "
-            f"(measured: the least ratio to it, d = {float(data.d[-1]):.0e})",
-            WHERE,
-            Expected(value=1.0, tolerance=0.05),
-            float(at_end.min()),
-            n=at_end.size,
-        )
+    yield bench.judge(
+        "order.few",
+        f"for constant k (2, 4) and any sigma the cosine of the means may stay at 1/(10k) "
+        f"(measured: the least ratio to it, d = {float(data.d[-1]):.0e})",
+        WHERE,
+        Expected(value=1.0, tolerance=0.05),
+        float(at_end.min()),
+        n=at_end.size,
     )
     # Example 2: c and sigma constant, so Theorem 4.2's ||z|| = O(sqrt(d/k)) up to logarithms
     length = np.polyfit(np.log(d), np.log(np.sqrt(d / (middle * np.log(d)))), 1)[0]
-    claims.append(
-        bench.judge(
-            "example2",
-            "with as many random means as are admitted, sqrt(d/k) grows like d^(1/4) (measured: the exponent "
-            f"of d in sqrt(d/(k ln d)), d up to {d[-1]:.0e})",
-            "Section 4, Example 2",
-            Expected(value=0.25, tolerance=0.025),
-            float(length),
-            n=len(d),
-        )
+    yield bench.judge(
+        "example2",
+        "with as many random means as are admitted, sqrt(d/k) grows like d^(1/4) (measured: the exponent "
+        f"of d in sqrt(d/(k ln d)), d up to {d[-1]:.0e})",
+        "Section 4, Example 2",
+        Expected(value=0.25, tolerance=0.025),
+        float(length),
+        n=len(d),
     )
-    return claims
 
 
-def property_claims(data: xr.Dataset, config: Reach, bench: Bench) -> list[Claim]:
+def property_claims(data: xr.Dataset, config: Reach, bench: Bench) -> Iterator[Claim]:
     """Proposition A.1 for each setting: the share of data sets with P1 to P6."""
-    claims = []
     for i, (D, K) in enumerate(zip(config.D, config.K, strict=True)):
         for s, (noise, sigma) in enumerate((("1/sqrt(d)", D**-0.5), ("1", 1.0))):
             nice = (data.worst.values[i, s] <= 1).all(1)
@@ -238,16 +226,13 @@ def property_claims(data: xr.Dataset, config: Reach, bench: Bench) -> list[Claim
             n = sample_size(D, K)
             inside = check_assumption(sqrt_d_mixture(D, K, K // 2, sigma)).holds
             side = "inside" if inside else "outside"
-            claims.append(
-                bench.judge(
-                    f"P.d{D}.k{K}.{'small' if s == 0 else 'unit'}",
-                    f"P1 to P6 hold as often as stated: d = {D}, k = {K}, sigma = {noise}, n = {n} "
-                    f"({side} Assumption 2.2)",
-                    "Appendix A.1, Proposition A.1",
-                    Expected(min=max(nice_probability(n, D), 0.0)),
-                    share.value,
-                    spread=share.spread,
-                    n=config.datasets,
-                )
+            yield bench.judge(
+                f"P.d{D}.k{K}.{'small' if s == 0 else 'unit'}",
+                f"P1 to P6 hold as often as stated: d = {D}, k = {K}, sigma = {noise}, n = {n} "
+                f"({side} Assumption 2.2)",
+                "Appendix A.1, Proposition A.1",
+                Expected(min=max(nice_probability(n, D), 0.0)),
+                share.value,
+                spread=share.spread,
+                n=config.datasets,
             )
-    return claims

@@ -1,6 +1,7 @@
 """What `frei2023.beyond` expects of Section 5's questions, written down before it is measured."""
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -47,7 +48,7 @@ def claims(data: xr.Dataset, config: Beyond, bench: Bench) -> list[Claim]:
     ]
 
 
-def cluster_claims(data: xr.Dataset, config: Beyond, bench: Bench) -> list[Claim]:
+def cluster_claims(data: xr.Dataset, config: Beyond, bench: Bench) -> Iterator[Claim]:
     """The conjecture, where no data set of that k is linearly separable."""
     past = ~data.separable.values.any(1)
     beyond = [K for K, is_past in zip(config.K, past, strict=True) if is_past]
@@ -56,47 +57,44 @@ def cluster_claims(data: xr.Dataset, config: Beyond, bench: Bench) -> list[Claim
     )
     if not beyond:
         reason = f"every k = {listed(config.K)} has a linearly separable data set: raise K"
-        return [untestable("generalises", "beyond separability", WHERE, Expected(max=0.05), reason)]
+        yield untestable("generalises", "beyond separability", WHERE, Expected(max=0.05), reason)
+        return
     seen = data.sel(k=beyond)
     near = residual(seen.stationarity.values)
-    out = [
-        bench.judge(
-            "generalises",
-            f"the test error stays below 0.05 ({where}; {near}; measured: the largest mean over data sets)",
-            WHERE,
-            Expected(max=0.05),
-            float(seen.error.mean("seed").max()),
-            n=seen.error.size,
+    yield bench.judge(
+        "generalises",
+        f"the test error stays below 0.05 ({where}; {near}; measured: the largest mean over data sets)",
+        WHERE,
+        Expected(max=0.05),
+        float(seen.error.mean("seed").max()),
+        n=seen.error.size,
+    )
+    yield bench.judge(
+        "universal",
+        "a multiple of u = sum y mu no longer than sqrt(d) still flips 95% of the test points "
+        f"({where}; measured: the least share over k)",
+        WHERE,
+        Expected(min=0.95),
+        float(np.isfinite(seen.along_u).mean(("seed", "ray")).min()),
+        n=seen.along_u.size,
+    )
+    yield bench.judge(
+        "smaller",
+        "1-NN withstands half as much again: the net's median radius is at most 2/3 of 1-NN's "
+        f"({where}; measured: the largest ratio over k, radii of the net from above)",
+        WHERE,
+        Expected(max=2 / 3),
+        float(
+            (seen.upper.median(("seed", "point")) / seen.radius_1nn.median(("seed", "point"))).max()
         ),
-        bench.judge(
-            "universal",
-            "a multiple of u = sum y mu no longer than sqrt(d) still flips 95% of the test points "
-            f"({where}; measured: the least share over k)",
-            WHERE,
-            Expected(min=0.95),
-            float(np.isfinite(seen.along_u).mean(("seed", "ray")).min()),
-            n=seen.along_u.size,
-        ),
-        bench.judge(
-            "smaller",
-            "1-NN withstands half as much again: the net's median radius is at most 2/3 of 1-NN's "
-            f"({where}; measured: the largest ratio over k, radii of the net from above)",
-            WHERE,
-            Expected(max=2 / 3),
-            float(
-                (
-                    seen.upper.median(("seed", "point")) / seen.radius_1nn.median(("seed", "point"))
-                ).max()
-            ),
-            n=seen.upper.size,
-        ),
-    ]
-    return out + order_claims(np.median(data.along_u.values, axis=2), config, bench)
+        n=seen.upper.size,
+    )
+    yield from order_claims(np.median(data.along_u.values, axis=2), config, bench)
 
 
-def order_claims(length: npt.NDArray[np.float64], config: Beyond, bench: Bench) -> list[Claim]:
+def order_claims(length: npt.NDArray[np.float64], config: Beyond, bench: Bench) -> Iterator[Claim]:
     """How the length along u that flips half of the points falls with k, up to d and from d on."""
-    K, out = np.array(config.K), []
+    K = np.array(config.K)
     expected = Expected(value=-0.5, tolerance=0.1)
     for name, mine in (("few", config.D >= K), ("many", config.D <= K)):
         if mine.sum() < 2:
@@ -110,59 +108,50 @@ def order_claims(length: npt.NDArray[np.float64], config: Beyond, bench: Bench) 
             reason = (
                 "some nets err on half of the points, or keep half of them up to sqrt(d) along u"
             )
-            out.append(untestable(id, text, where, expected, reason))
+            yield untestable(id, text, where, expected, reason)
             continue
         slope = exponent(K[mine].tolist(), length[mine])
-        out.append(
-            bench.judge(
-                id,
-                text,
-                where,
-                expected,
-                slope.value,
-                spread=slope.spread,
-                n=int(mine.sum()) * config.repeats,
-                because="" if name == "few" else "the length stops falling once k passes d",
-            )
+        yield bench.judge(
+            id,
+            text,
+            where,
+            expected,
+            slope.value,
+            spread=slope.spread,
+            n=int(mine.sum()) * config.repeats,
+            because="" if name == "few" else "the length stops falling once k passes d",
         )
-    return out
 
 
-def plain_claims(data: xr.Dataset, near: npt.NDArray[np.bool_], bench: Bench) -> list[Claim]:
+def plain_claims(data: xr.Dataset, near: npt.NDArray[np.bool_], bench: Bench) -> Iterator[Claim]:
     """The question about max-margin linear rules, for the nets near KKT points."""
     net = data.plain_error.values[:, :, near]
     size = listed([int(n) for n in data.n.values])
     far = residual(data.plain_stationarity.values[:, :, near])
-    out = []
     for rule in RULES:
         line = np.broadcast_to(data.linear_error.sel(rule=rule).values[:, :, None], net.shape)
         by_set = net.sum((0, 1, 2)) / line.sum((0, 1, 2)).clip(LEAST)
-        out.append(
-            bench.judge(
-                f"linear.{rule.replace(' ', '-')}",
-                f"nets near KKT points generalise at least as well as the max-margin linear rule {rule}, on "
-                f"separable data without clusters, n = {size} ({far}; measured: their errors' sum over its)",
-                WHERE,
-                Expected(max=1.0, tolerance=0.05),
-                float(net.sum() / max(line.sum(), LEAST)),
-                spread=float(1.96 * by_set.std(ddof=1) / math.sqrt(len(by_set))),
-                n=net.size,
-            )
+        yield bench.judge(
+            f"linear.{rule.replace(' ', '-')}",
+            f"nets near KKT points generalise at least as well as the max-margin linear rule {rule}, on "
+            f"separable data without clusters, n = {size} ({far}; measured: their errors' sum over its)",
+            WHERE,
+            Expected(max=1.0, tolerance=0.05),
+            float(net.sum() / max(line.sum(), LEAST)),
+            spread=float(1.96 * by_set.std(ddof=1) / math.sqrt(len(by_set))),
+            n=net.size,
         )
     learnt = data.linear_error.mean(("rule", "seed")).values <= 0.01
     if learnt.any():
-        out.append(
-            bench.judge(
-                "learnt",
-                "where the max-margin linear rules have learnt (error <= 0.01), so have the nets near KKT points "
-                "(measured: the largest error of a start, mean over data sets)",
-                WHERE,
-                Expected(max=0.01),
-                float(net.mean(3)[learnt].max()),
-                n=int(learnt.sum()) * net.shape[2] * net.shape[3],
-            )
+        yield bench.judge(
+            "learnt",
+            "where the max-margin linear rules have learnt (error <= 0.01), so have the nets near KKT points "
+            "(measured: the largest error of a start, mean over data sets)",
+            WHERE,
+            Expected(max=0.01),
+            float(net.mean(3)[learnt].max()),
+            n=int(learnt.sum()) * net.shape[2] * net.shape[3],
         )
-    return out
 
 
 def residual(stationarity: npt.NDArray[np.float64]) -> str:

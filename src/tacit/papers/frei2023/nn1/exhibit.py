@@ -7,6 +7,7 @@ training points, stands for the trained network of the remark; `frei2023.thm4.2`
 """
 
 import math
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -72,25 +73,22 @@ def averages(train: Samples) -> TwoLayerNet:
     return TwoLayerNet(torch.stack([means[positive].sum(0), means[~positive].sum(0)]), signs)
 
 
-def claims(data: xr.Dataset, config: Neighbour, bench: Bench) -> list[Claim]:
+def claims(data: xr.Dataset, config: Neighbour, bench: Bench) -> Iterator[Claim]:
     """Exponents, the ratio, and 1-NN's constant."""
     first = least_dimension(config.K, small_noise)
     side = f"inside Assumption 2.2 for d >= {first:,}, outside below"
     d = list(config.D)
     n = config.tests * len(d)
-    out = []
     for rule in RULES:
         slope = exponent(d, data.radius.sel(rule=rule).values)
-        out.append(
-            bench.judge(
-                f"exponent.{rule}",
-                f"exponent of d in the radius of {rule}, d = {d[0]} to {d[-1]}, k = {config.K} ({side})",
-                WHERE,
-                Expected(value=0.5, tolerance=0.02),
-                slope.value,
-                spread=slope.spread,
-                n=n,
-            )
+        yield bench.judge(
+            f"exponent.{rule}",
+            f"exponent of d in the radius of {rule}, d = {d[0]} to {d[-1]}, k = {config.K} ({side})",
+            WHERE,
+            Expected(value=0.5, tolerance=0.02),
+            slope.value,
+            spread=slope.spread,
+            n=n,
         )
     ratios = (data.radius_k.sel(rule="1-NN") / data.radius_k.sel(rule="f_FA")).values
     medians = [critical_radius(torch.from_numpy(row)) for row in ratios]
@@ -98,29 +96,26 @@ def claims(data: xr.Dataset, config: Neighbour, bench: Bench) -> list[Claim]:
     worst = int(np.abs(over - 1).argmax())
     inside = [k for k, holds in zip(config.clusters, data.inside_k.values, strict=True) if holds]
     least = (data.radius.sel(rule="1-NN").values / np.sqrt(d)[:, None]).min()
-    out += [
-        bench.judge(
-            "ratio",
-            f"1-NN's radius over f_FA's is sqrt(k/2) at d = {config.at}, k = {listed(config.clusters)} (inside "
-            f"Assumption 2.2 for k = {listed(inside) or 'none'}; measured: the ratio to it, farthest off; f_FA "
-            "stands for the trained net)",
-            WHERE,
-            Expected(value=1.0, tolerance=0.05),
-            float(over[worst]),
-            spread=medians[worst].spread / math.sqrt(config.clusters[worst] / 2),
-            n=config.tests,
-        ),
-        bench.judge(
-            "order",
-            f"1-NN's radius is of the order sqrt(d): at least 0.6 sqrt(d) at every test point "
-            f"(measured: the least; {side})",
-            WHERE,
-            Expected(min=0.6),
-            float(least),
-            n=n,
-        ),
-    ]
-    return out
+    yield bench.judge(
+        "ratio",
+        f"1-NN's radius over f_FA's is sqrt(k/2) at d = {config.at}, k = {listed(config.clusters)} (inside "
+        f"Assumption 2.2 for k = {listed(inside) or 'none'}; measured: the ratio to it, farthest off; f_FA "
+        "stands for the trained net)",
+        WHERE,
+        Expected(value=1.0, tolerance=0.05),
+        float(over[worst]),
+        spread=medians[worst].spread / math.sqrt(config.clusters[worst] / 2),
+        n=config.tests,
+    )
+    yield bench.judge(
+        "order",
+        f"1-NN's radius is of the order sqrt(d): at least 0.6 sqrt(d) at every test point "
+        f"(measured: the least; {side})",
+        WHERE,
+        Expected(min=0.6),
+        float(least),
+        n=n,
+    )
 
 
 def draw(data: xr.Dataset, config: Neighbour) -> Figure:

@@ -23,6 +23,7 @@ half of the points besides at which every neuron is off (N = 0, an error by the 
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -188,9 +189,9 @@ def few_points(sigma: float, share: float, config: Generalise, bench: Bench) -> 
     )
 
 
-def error_claims(data: xr.Dataset, config: Generalise, bench: Bench) -> list[Claim]:
+def error_claims(data: xr.Dataset, config: Generalise, bench: Bench) -> Iterator[Claim]:
     """The test error on both sides of Assumption 2.2, pooled over all nets that fit."""
-    settings, out = grid(config), []
+    settings = grid(config)
     tried = (
         f"widths {listed(config.widths)}, inits "
         f"{', '.join(f'{x:g}' if x else 'NTK-like' for x in config.inits)}, "
@@ -221,35 +222,30 @@ def error_claims(data: xr.Dataset, config: Generalise, bench: Bench) -> list[Cla
             if large.errors.size
             else ""
         )
-        out.append(
-            bench.judge(
-                f"error.sigma{sigma:g}",
-                f"the test error is {text} (d = {config.D}, k = {config.K}, n = {size}, sigma = {sigma:g}, "
-                f"{'inside' if inside else 'outside'} Assumption 2.2; {tried}; {int(fitted.sum())} of "
-                f"{fitted.size} "
-                f"nets reached a loss below 1/n; all together, with the exact 95% upper limit {limit:.2g}"
-                f"{seen}; cosine of theta and -grad L from {float(near.kkt_cosine.min()):.2g}{far})",
-                WHERE,
-                Expected(max=bound),
-                wrong / max(n, 1),
-                spread=limit,
-                n=n,
-            )
+        yield bench.judge(
+            f"error.sigma{sigma:g}",
+            f"the test error is {text} (d = {config.D}, k = {config.K}, n = {size}, sigma = {sigma:g}, "
+            f"{'inside' if inside else 'outside'} Assumption 2.2; {tried}; {int(fitted.sum())} of "
+            f"{fitted.size} "
+            f"nets reached a loss below 1/n; all together, with the exact 95% upper limit {limit:.2g}"
+            f"{seen}; cosine of theta and -grad L from {float(near.kkt_cosine.min()):.2g}{far})",
+            WHERE,
+            Expected(max=bound),
+            wrong / max(n, 1),
+            spread=limit,
+            n=n,
         )
     size = setting_of(config, 1.0).n
-    out.append(
-        bench.judge(
-            "vacuous",
-            f"the theorem says something at this size: its probability is positive (d = {config.D}, n = "
-            f"{size}; measured: "
-            "1 - 3 n^2 d^(-ln(d)/2) - n^2 e^(-d/16) - d^(1 - ln d))",
-            THEOREM,
-            Expected(min=0.0),
-            nice_probability(size, config.D),
-            n=1,
-        )
+    yield bench.judge(
+        "vacuous",
+        f"the theorem says something at this size: its probability is positive (d = {config.D}, n = "
+        f"{size}; measured: "
+        "1 - 3 n^2 d^(-ln(d)/2) - n^2 e^(-d/16) - d^(1 - ln d))",
+        THEOREM,
+        Expected(min=0.0),
+        nice_probability(size, config.D),
+        n=1,
     )
-    return out
 
 
 def predicted_error(unseen: np.ndarray) -> np.ndarray:
@@ -257,7 +253,7 @@ def predicted_error(unseen: np.ndarray) -> np.ndarray:
     return np.asarray(unseen.max(-1))
 
 
-def few_claims(data: xr.Dataset, config: Generalise, bench: Bench) -> list[Claim]:
+def few_claims(data: xr.Dataset, config: Generalise, bench: Bench) -> Iterator[Claim]:
     """The coupon collector, and what unseen clusters cost."""
     n = np.array(points_of(config))
     seen_share = data.unseen.sum("class").mean(("sigma", "draw")).values
@@ -268,28 +264,25 @@ def few_claims(data: xr.Dataset, config: Generalise, bench: Bench) -> list[Claim
     k, q = config.clusters, law
     variance = np.clip(k * (k - 1) * (1 - 2 / k) ** n + k * q - (k * q) ** 2, 1e-12, None) / k**2
     scores = np.abs(seen_share - law)[:-1] / np.sqrt(variance / draws)[:-1]
-    out = [
-        bench.judge(
-            "coupons",
-            "the share of clusters unseen is (1 - 1/k)^n (measured: the largest deviation in standard "
-            f"errors; {setup})",
-            "Section 3, remark on the sample complexity",
-            Expected(max=float(norm.ppf(1 - 0.01 / (2 * len(scores))))),
-            float(scores.max()),
-            n=draws,
-        ),
-        bench.judge(
-            "enough",
-            f"n = k ln^2 d points hold every cluster and leave no error (measured: the largest error; {setup})",
-            WHERE,
-            Expected(max=0.0),
-            float(data.error.isel(n=-1).max()),
-            n=draws,
-        ),
-    ]
+    yield bench.judge(
+        "coupons",
+        "the share of clusters unseen is (1 - 1/k)^n (measured: the largest deviation in standard "
+        f"errors; {setup})",
+        "Section 3, remark on the sample complexity",
+        Expected(max=float(norm.ppf(1 - 0.01 / (2 * len(scores))))),
+        float(scores.max()),
+        n=draws,
+    )
+    yield bench.judge(
+        "enough",
+        f"n = k ln^2 d points hold every cluster and leave no error (measured: the largest error; {setup})",
+        WHERE,
+        Expected(max=0.0),
+        float(data.error.isel(n=-1).max()),
+        n=draws,
+    )
     for sigma in config.sigma:
-        out += unseen_claims(data.sel(sigma=sigma), sigma, setup, config, bench)
-    return out
+        yield from unseen_claims(data.sel(sigma=sigma), sigma, setup, config, bench)
 
 
 def unseen_claims(

@@ -13,6 +13,7 @@ Radii are exact for orthogonal means; for means on the sphere the certified lowe
 """
 
 import math
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -120,14 +121,13 @@ def small_failures(config: Robust, bench: Bench) -> xr.Dataset:
     )
 
 
-def side_claims(data: xr.Dataset, config: Robust, bench: Bench, *, inside: bool) -> list[Claim]:
+def side_claims(data: xr.Dataset, config: Robust, bench: Bench, *, inside: bool) -> Iterator[Claim]:
     """The theorem's two statements on one side of Assumption 2.2, in the setting that does worst."""
     mine = [i for i in range(len(config.D)) if bool(data.inside[i]) == inside]
     if not mine:
-        return []
+        return
     side = "inside" if inside else "outside"
     settings = "; ".join(described(i, config) for i in mine)
-    claims = []
     for id, what, counts, n in (
         ("margin", "y N(x) >= 1", data.margin.values, [config.n] * len(config.D)),
         ("robust", "radius > sqrt(d)/8", data.kept.values, data.n_radius.values.tolist()),
@@ -135,18 +135,15 @@ def side_claims(data: xr.Dataset, config: Robust, bench: Bench, *, inside: bool)
         worst = min(mine, key=lambda i: counts[i] / n[i])
         share = proportion(int(counts[worst]), n[worst])
         promised = max(1 - math.exp(log_bound(config.D[i])) for i in mine)
-        claims.append(
-            bench.judge(
-                f"{id}.{side}",
-                f"share with {what}, the least of {len(mine)} settings ({side} Assumption 2.2): {settings}",
-                WHERE,
-                Expected(min=promised),
-                share.value,
-                spread=share.spread,
-                n=n[worst],
-            )
+        yield bench.judge(
+            f"{id}.{side}",
+            f"share with {what}, the least of {len(mine)} settings ({side} Assumption 2.2): {settings}",
+            WHERE,
+            Expected(min=promised),
+            share.value,
+            spread=share.spread,
+            n=n[worst],
         )
-    return claims
 
 
 def described(i: int, config: Robust) -> str:
@@ -156,12 +153,11 @@ def described(i: int, config: Robust) -> str:
     return f"d = {config.D[i]:,}, k = {config.K[i]}, sigma = {noise}{kind}"
 
 
-def radius_claims(data: xr.Dataset, config: Robust, bench: Bench) -> list[Claim]:
+def radius_claims(data: xr.Dataset, config: Robust, bench: Bench) -> Iterator[Claim]:
     """The critical radius itself where it is exact, by both readings of N = 0."""
     mine = [i for i in range(len(config.D)) if config.means[i] == "orthogonal"]
     if not mine:
-        return []
-    claims = []
+        return
     for id, name, theory, tolerance, text in (
         ("radius", "median", 0.5, 0.01, "sqrt(d)/2, four times the theorem's, where N = 0 breaks"),
         (
@@ -175,20 +171,17 @@ def radius_claims(data: xr.Dataset, config: Robust, bench: Bench) -> list[Claim]
         ratio = data[name].values / theory
         worst = max(mine, key=lambda i: abs(ratio[i, 0] - 1))
         side = "inside" if bool(data.inside[worst]) else "outside"
-        claims.append(
-            bench.judge(
-                id,
-                f"critical radius is {text} (measured: their ratio, farthest off in {described(worst, config)}, "
-                f"{side} Assumption 2.2)",
-                "Appendix C",
-                Expected(value=1.0, tolerance=tolerance),
-                float(ratio[worst, 0]),
-                spread=float(ratio[worst, 2] - ratio[worst, 1]) / 2,
-                n=int(data.n_radius[worst]) if name == "median" else min(config.n, ATTACKED) // 2,
-                because="the largest noise among the other class's neurons shortens the way",
-            )
+        yield bench.judge(
+            id,
+            f"critical radius is {text} (measured: their ratio, farthest off in {described(worst, config)}, "
+            f"{side} Assumption 2.2)",
+            "Appendix C",
+            Expected(value=1.0, tolerance=tolerance),
+            float(ratio[worst, 0]),
+            spread=float(ratio[worst, 2] - ratio[worst, 1]) / 2,
+            n=int(data.n_radius[worst]) if name == "median" else min(config.n, ATTACKED) // 2,
+            because="the largest noise among the other class's neurons shortens the way",
         )
-    return claims
 
 
 def small_claims(data: xr.Dataset, config: Robust, bench: Bench) -> list[Claim]:

@@ -1,6 +1,7 @@
 """What `frei2023.thm4.2` says of its measurements. Lengths are in units of sqrt(d/k) throughout."""
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import xarray as xr
@@ -50,9 +51,9 @@ def side(data: xr.Dataset, at: list[int], names: list[int], what: str) -> str:
     )
 
 
-def growth_in_k(data: xr.Dataset, config: Flipped, bench: Bench) -> list[Claim]:
+def growth_in_k(data: xr.Dataset, config: Flipped, bench: Bench) -> Iterator[Claim]:
     """Exponent -1/2 and prefactor 1 for each sigma; the 95% quantile by the Gaussian law."""
-    K, at, out = list(config.K), places(config, "K"), []
+    K, at = list(config.K), places(config, "K")
     root = np.sqrt(config.D / np.array(K))[:, None]
     for s, sigma in enumerate(config.sigma):
         mine = at[s * len(K) : (s + 1) * len(K)]
@@ -63,77 +64,69 @@ def growth_in_k(data: xr.Dataset, config: Flipped, bench: Bench) -> list[Claim]:
             f"{config.repeats} seeds; {side(data, mine, K, 'k')}"
         )
         tail = lengths(data, mine, 0.95) / (1 + sigma * 1.644854 / root)
-        out += [
-            bench.judge(
-                f"exponent.k.sigma{sigma:g}",
-                f"exponent of k in the median length along z that flips a test point ({setup})",
-                WHERE,
-                Expected(value=-0.5, tolerance=0.02),
-                slope.value,
-                spread=slope.spread,
-                n=ratio.size,
-            ),
-            bench.judge(
-                f"prefactor.k.sigma{sigma:g}",
-                "that median is sqrt(d/k) (measured: its ratio, the farthest from 1 of all k and seeds; "
-                f"{setup})",
-                WHERE,
-                Expected(value=1.0, tolerance=NEAR),
-                farthest(kept(ratio)),
-                n=ratio.size,
-            ),
-            bench.judge(
-                f"law.k.sigma{sigma:g}",
-                "the smallest eta that flips 95% of the points has length sqrt(d/k) + 1.645 sigma (measured: the "
-                f"ratio, farthest from 1; {setup})",
-                WHERE,
-                Expected(value=1.0, tolerance=NEAR),
-                farthest(kept(tail)),
-                n=ratio.size,
-            ),
-        ]
-    return out
+        yield bench.judge(
+            f"exponent.k.sigma{sigma:g}",
+            f"exponent of k in the median length along z that flips a test point ({setup})",
+            WHERE,
+            Expected(value=-0.5, tolerance=0.02),
+            slope.value,
+            spread=slope.spread,
+            n=ratio.size,
+        )
+        yield bench.judge(
+            f"prefactor.k.sigma{sigma:g}",
+            "that median is sqrt(d/k) (measured: its ratio, the farthest from 1 of all k and seeds; "
+            f"{setup})",
+            WHERE,
+            Expected(value=1.0, tolerance=NEAR),
+            farthest(kept(ratio)),
+            n=ratio.size,
+        )
+        yield bench.judge(
+            f"law.k.sigma{sigma:g}",
+            "the smallest eta that flips 95% of the points has length sqrt(d/k) + 1.645 sigma (measured: the "
+            f"ratio, farthest from 1; {setup})",
+            WHERE,
+            Expected(value=1.0, tolerance=NEAR),
+            farthest(kept(tail)),
+            n=ratio.size,
+        )
 
 
-def growth_in_d(data: xr.Dataset, config: Flipped, bench: Bench) -> list[Claim]:
+def growth_in_d(data: xr.Dataset, config: Flipped, bench: Bench) -> Iterator[Claim]:
     """Exponent 1/2 for each sigma; 1/4 with k = sqrt(d) random means."""
-    D, at, out = list(config.dims), places(config, "D"), []
+    D, at = list(config.dims), places(config, "D")
     for s, sigma in enumerate(config.sigma):
         mine = at[s * len(D) : (s + 1) * len(D)]
         found = lengths(data, mine) * np.sqrt(np.array(D) / config.few)[:, None]
         slope = exponent(D, found)
-        out.append(
-            bench.judge(
-                f"exponent.d.sigma{sigma:g}",
-                f"exponent of d in the median length along z (d = {listed(D)}, k = {config.few}, "
-                f"sigma = {sigma:g}; {side(data, mine, D, 'd')})",
-                WHERE,
-                Expected(value=0.5, tolerance=0.02),
-                slope.value,
-                spread=slope.spread,
-                n=found.size,
-            )
+        yield bench.judge(
+            f"exponent.d.sigma{sigma:g}",
+            f"exponent of d in the median length along z (d = {listed(D)}, k = {config.few}, "
+            f"sigma = {sigma:g}; {side(data, mine, D, 'd')})",
+            WHERE,
+            Expected(value=0.5, tolerance=0.02),
+            slope.value,
+            spread=slope.spread,
+            n=found.size,
         )
     D, at = list(config.random), places(config, "random")
     units = np.array([setting.unit for setting in sweep(config, "random")])
     found = lengths(data, at) * units[:, None]
     slope = exponent(D, found)
-    out.append(
-        bench.judge(
-            "example2",
-            f"with k = sqrt(d) random means and sigma = 1 the median length grows like d^(1/4) (d = {listed(D)}; "
-            f"{side(data, at, D, 'd')})",
-            "Section 4, Example 2",
-            Expected(value=0.25, tolerance=0.025),  # random means: ||u||^2/(kd) has sd sqrt(2/d)
-            slope.value,
-            spread=slope.spread,
-            n=found.size,
-        )
+    yield bench.judge(
+        "example2",
+        f"with k = sqrt(d) random means and sigma = 1 the median length grows like d^(1/4) (d = {listed(D)}; "
+        f"{side(data, at, D, 'd')})",
+        "Section 4, Example 2",
+        Expected(value=0.25, tolerance=0.025),  # random means: ||u||^2/(kd) has sd sqrt(2/d)
+        slope.value,
+        spread=slope.spread,
+        n=found.size,
     )
-    return out
 
 
-def other_sweeps(data: xr.Dataset, config: Flipped, bench: Bench) -> list[Claim]:
+def other_sweeps(data: xr.Dataset, config: Flipped, bench: Bench) -> Iterator[Claim]:
     """Imbalance of the classes, and no noise at all."""
     at = places(config, "positive")
     ratio = lengths(data, at)
@@ -144,46 +137,40 @@ def other_sweeps(data: xr.Dataset, config: Flipped, bench: Bench) -> list[Claim]
         f"{int(np.isfinite(ratio).sum())} of {ratio.size} nets reached a loss below 1/n"
     )
     still = [i for i, setting in enumerate(every(config)) if setting.sigma == 0]
-    out = [
-        bench.judge(
-            "imbalance.bound",
-            "the median length is at most sqrt(d/(c^2 k)), the theorem's order with constant 1 (measured: the "
-            f"largest ratio; {setup})",
-            WHERE,
-            Expected(max=1.0),
-            float(np.nanmax(ratio * c[:, None])),
-            n=ratio.size,
-        ),
-        bench.judge(
-            "imbalance.flat",
-            f"c plays no part: the median stays sqrt(d/k) (measured: the ratio, farthest from 1; {setup})",
-            WHERE,
+    yield bench.judge(
+        "imbalance.bound",
+        "the median length is at most sqrt(d/(c^2 k)), the theorem's order with constant 1 (measured: the "
+        f"largest ratio; {setup})",
+        WHERE,
+        Expected(max=1.0),
+        float(np.nanmax(ratio * c[:, None])),
+        n=ratio.size,
+    )
+    yield bench.judge(
+        "imbalance.flat",
+        f"c plays no part: the median stays sqrt(d/k) (measured: the ratio, farthest from 1; {setup})",
+        WHERE,
+        Expected(value=1.0, tolerance=NEAR),
+        farthest(kept(ratio)),
+        n=ratio.size,
+    )
+    if still:
+        ratio = lengths(data, still)
+        yield bench.judge(
+            "limit",
+            "sigma -> 0, the points are the means themselves: the median length is sqrt(d/k) (k = "
+            f"{config.few}, "
+            f"d = {config.at}, sigma = 0; measured: the ratio, farthest from 1; outside Assumption 2.2 by "
+            "sigma > 0 alone)",
+            "Section 4, last remark",
             Expected(value=1.0, tolerance=NEAR),
             farthest(kept(ratio)),
             n=ratio.size,
-        ),
-    ]
-    if still:
-        ratio = lengths(data, still)
-        out.append(
-            bench.judge(
-                "limit",
-                "sigma -> 0, the points are the means themselves: the median length is sqrt(d/k) (k = "
-                f"{config.few}, "
-                f"d = {config.at}, sigma = 0; measured: the ratio, farthest from 1; outside Assumption 2.2 by "
-                "sigma > 0 alone)",
-                "Section 4, last remark",
-                Expected(value=1.0, tolerance=NEAR),
-                farthest(kept(ratio)),
-                n=ratio.size,
-            )
         )
-    return out
 
 
-def accuracy(data: xr.Dataset, config: Flipped, bench: Bench) -> list[Claim]:
+def accuracy(data: xr.Dataset, config: Flipped, bench: Bench) -> Iterator[Claim]:
     """That depth and scouting do not matter, that z is universal, and how near to the best attack it is."""
-    out = []
     for name, text in (
         ("depth", f"four times the log-loss of {config.log_loss:g} moves the median by at most 1%"),
         (
@@ -192,48 +179,41 @@ def accuracy(data: xr.Dataset, config: Flipped, bench: Bench) -> list[Claim]:
         ),
     ):
         one, two = lengths(data, places(config, name))
-        out.append(
-            bench.judge(
-                name,
-                f"{text} (k = {config.few}, d = {config.at}, sigma = {min(config.sigma):g})",
-                WHERE,
-                Expected(max=0.01),
-                float(np.abs(two / one - 1).max()),
-                n=one.size,
-            )
+        yield bench.judge(
+            name,
+            f"{text} (k = {config.few}, d = {config.at}, sigma = {min(config.sigma):g})",
+            WHERE,
+            Expected(max=0.01),
+            float(np.abs(two / one - 1).max()),
+            n=one.size,
         )
     K, at = len(config.K), places(config, "K")
     for s, sigma in enumerate(config.sigma):
         mine = data.ratio.isel(setting=at[s * K : (s + 1) * K]).values
         cosine = 1 / math.sqrt(1 + sigma**2 / math.log(config.D) ** 2)
-        out.append(
-            bench.judge(
-                f"optimal.sigma{sigma:g}",
-                "no perturbation is much shorter than z: the exact radius over the length along z is the "
-                "cosine of u "
-                f"and the net's gradient, 1/sqrt(1 + (sigma/ln d)^2) with equal multipliers (d = {config.D}, "
-                f"sigma = {sigma:g}; measured: the "
-                "median over points, farthest from it of all k and seeds)",
-                WHERE,
-                Expected(value=cosine, tolerance=NEAR),
-                farthest(kept(mine), cosine),
-                n=mine.size,
-            )
+        yield bench.judge(
+            f"optimal.sigma{sigma:g}",
+            "no perturbation is much shorter than z: the exact radius over the length along z is the "
+            "cosine of u "
+            f"and the net's gradient, 1/sqrt(1 + (sigma/ln d)^2) with equal multipliers (d = {config.D}, "
+            f"sigma = {sigma:g}; measured: the "
+            "median over points, farthest from it of all k and seeds)",
+            WHERE,
+            Expected(value=cosine, tolerance=NEAR),
+            farthest(kept(mine), cosine),
+            n=mine.size,
         )
     share = data.flipped.sel(by="95%").isel(setting=at).values
-    out.append(
-        bench.judge(
-            "universal",
-            "one z for all: at the eta that flips 95% of the points, those that smaller ones flip are flipped "
-            "still (measured: the share of the points classified right that x - y z breaks, the least over k, "
-            "sigma and seeds)",
-            WHERE,
-            Expected(min=0.95, tolerance=0.001),
-            float(share.min()),
-            n=share.size,
-        )
+    yield bench.judge(
+        "universal",
+        "one z for all: at the eta that flips 95% of the points, those that smaller ones flip are flipped "
+        "still (measured: the share of the points classified right that x - y z breaks, the least over k, "
+        "sigma and seeds)",
+        WHERE,
+        Expected(min=0.95, tolerance=0.001),
+        float(share.min()),
+        n=share.size,
     )
-    return out
 
 
 def proof_claims(data: xr.Dataset, config: Flipped, bench: Bench) -> list[Claim]:

@@ -21,6 +21,7 @@ and reduced to two classes. What to expect, before any run:
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -198,7 +199,7 @@ def median(radii: xr.DataArray) -> xr.DataArray:
     return radii.median(("seed", "point"))
 
 
-def claims(data: xr.Dataset, config: Discovered, bench: Bench) -> list[Claim]:
+def claims(data: xr.Dataset, config: Discovered, bench: Bench) -> Iterator[Claim]:
     """Found against given labels, the noise up to which, merged and split clusters, features.
 
     Radii are the attacked ends of their intervals: the certified ones are loose where clusters are split.
@@ -211,32 +212,25 @@ def claims(data: xr.Dataset, config: Discovered, bench: Bench) -> list[Claim]:
     seen = data.rand.sel(choice="data").min("seed").values >= SAME
     until = max([s for s, ok in zip(config.sigma, seen, strict=True) if ok], default=0.0)
     expected_until = max((s for s in config.sigma if s < limit), default=0.0)
-    made = []
     quiet, loud = sigma <= QUIET, sigma > limit
     if quiet.any():
-        made.append(
-            bench.judge(
+        yield bench.judge(
                 "found", "subclasses found without labels, their number chosen by the data: the critical radius "
                 "of given labels, for sigma <= 1 (measured: the ratio, the worst of them)", WHERE,
                 Expected(value=1.0, tolerance=NEAR), farthest(found[quiet]), n=n,
-            )
-        )  # fmt: skip
-    made.append(
-        bench.judge(
+            )  # fmt: skip
+    yield bench.judge(
             "until", f"clusters and their number are found up to sigma = {limit:g}, where the silhouette "
             f"1/(1 + sigma^2) falls to {DISTINCT:g} (measured: the largest sigma with Rand index >= {SAME})",
             WHERE, Expected(value=expected_until), until, n=config.repeats,
-        )
-    )  # fmt: skip
+        )  # fmt: skip
     if loud.any():
         back = (by_labels.sel(labels="found") / by_labels.sel(labels="two")).values[loud]
-        made.append(
-            bench.judge(
+        yield bench.judge(
                 "beyond", "beyond that noise the classes are left whole: the radius is that of 2 labels "
                 "(measured: the ratio, the worst of them)", WHERE,
                 Expected(value=1.0, tolerance=NEAR_COUNT), farthest(back), n=n,
-            )
-        )  # fmt: skip
+            )  # fmt: skip
     ratio, proved = (
         median(data[end] / data.predicted).values for end in ("count_upper", "count_lower")
     )
@@ -247,22 +241,17 @@ def claims(data: xr.Dataset, config: Discovered, bench: Bench) -> list[Claim]:
         ("split", counts > many, "too many subclasses: clusters are split, and the radius is kept"),
     ):  # fmt: skip
         if chosen.any():
-            made.append(
-                bench.judge(
+            yield bench.judge(
                     id, f"{text} (measured: the ratio to the value of first order, the worst of counts "
                     f"{', '.join(map(str, counts[chosen]))}; certified: at least {proved[chosen].min():.3g})",
                     WHERE, Expected(value=1.0, tolerance=NEAR_COUNT), farthest(ratio[chosen]), n=n,
-                )
-            )  # fmt: skip
-    made.append(
-        bench.judge(
+                )  # fmt: skip
+    yield bench.judge(
             "features", f"after {max(config.early)} steps the hidden features of the net with 2 labels do not "
             "tell the clusters of a class apart (measured: adjusted Rand index of k-means on them, its excess "
             "over what the classes alone give)", WHERE, Expected(max=0.1), excess(data, config), n=config.repeats,
             because=SAME_UPDATE,
-        )
-    )  # fmt: skip
-    return made
+        )  # fmt: skip
 
 
 def excess(data: xr.Dataset, config: Discovered) -> float:

@@ -12,6 +12,7 @@ Figure 4 likewise: a hyperplane at height h under the points, and the 1-nearest-
 """
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import torch
@@ -137,44 +138,38 @@ def linearity(config: Picture, bench: Bench) -> Claim:
     )
 
 
-def caption_claims(name: str, setting: str, data: xr.Dataset) -> list[Claim]:
+def caption_claims(name: str, setting: str, data: xr.Dataset) -> Iterator[Claim]:
     """The caption at every centre, and for the centre that is closest to its boundary."""
     distance = data[f"{name}_distance"]
     f_FA = distance.sel(boundary="f_FA").values
-    claims = []
     for reading, meaning in READINGS.items():
         f_FD = distance.sel(boundary=f"f_FD, {reading}").values
         worst = int((f_FD / f_FA).argmin())
-        claims.append(
-            judge(
-                f"{name}.every.{reading}",
-                f"{setting}: every centre is farther from f_FD's boundary than from f_FA's "
-                f"(measured: the least ratio; {meaning})",
-                WHERE,
-                Expected(min=1.0),
-                float(f_FD[worst] / f_FA[worst]),
-                n=5,
-                smoke=False,
-                because=f"centre {worst + 1} is {f_FA[worst]:.3f} from f_FA's boundary and "
-                f"{f_FD[worst]:.3f} from f_FD's, in units of ||mu||",
-            )
-        )
-    claims.append(
-        judge(
-            f"{name}.least",
-            f"{setting}: the centre closest to f_FD's boundary is farther than the one closest to f_FA's "
-            "(measured: the ratio; f = 0 breaks)",
+        yield judge(
+            f"{name}.every.{reading}",
+            f"{setting}: every centre is farther from f_FD's boundary than from f_FA's "
+            f"(measured: the least ratio; {meaning})",
             WHERE,
             Expected(min=1.0),
-            float(distance.sel(boundary="f_FD, ties").min() / f_FA.min()),
+            float(f_FD[worst] / f_FA[worst]),
             n=5,
             smoke=False,
+            because=f"centre {worst + 1} is {f_FA[worst]:.3f} from f_FA's boundary and "
+            f"{f_FD[worst]:.3f} from f_FD's, in units of ||mu||",
         )
+    yield judge(
+        f"{name}.least",
+        f"{setting}: the centre closest to f_FD's boundary is farther than the one closest to f_FA's "
+        "(measured: the ratio; f = 0 breaks)",
+        WHERE,
+        Expected(min=1.0),
+        float(distance.sel(boundary="f_FD, ties").min() / f_FA.min()),
+        n=5,
+        smoke=False,
     )
-    return claims
 
 
-def sweep_claims(data: xr.Dataset) -> list[Claim]:
+def sweep_claims(data: xr.Dataset) -> Iterator[Claim]:
     """Closed forms at every K, and the caption's claim at every centre for K > 5."""
     found = data.distance
     K = found.K.values
@@ -186,47 +181,40 @@ def sweep_claims(data: xr.Dataset) -> list[Claim]:
         ]
     )
     off = np.abs(found.sel(boundary="f_FA", end="upper").values / theory - 1).max()
-    claims = [
-        judge(
-            "f_FA",
-            "f_FA's boundary is sqrt((1 + (m-1) c)/m) sqrt(d) away, m clusters in the class, "
-            "c = -1/(K-1) (measured: the relative deviation)",
-            WHERE,
-            Expected(max=1e-9),
-            float(off),
-            n=theory.size,
-            smoke=False,
-        )
-    ]
+    yield judge(
+        "f_FA",
+        "f_FA's boundary is sqrt((1 + (m-1) c)/m) sqrt(d) away, m clusters in the class, "
+        "c = -1/(K-1) (measured: the relative deviation)",
+        WHERE,
+        Expected(max=1e-9),
+        float(off),
+        n=theory.size,
+        smoke=False,
+    )
     for reading, form in (("ties", "1/2"), ("strict", "1/sqrt(2 (1+c))")):
         f_FD = found.sel(boundary=f"f_FD, {reading}")
         exact = np.array([[f_FD_distance(int(k), reading)] for k in K])
-        claims.append(
-            judge(
-                f"f_FD.{reading}",
-                f"f_FD is broken at {form} sqrt(d) ({READINGS[reading]}; measured: the relative "
-                "deviation of the move that does it)",
-                WHERE,
-                Expected(max=1e-9),
-                float(np.abs(f_FD.sel(end="upper").values / exact - 1).max()),
-                n=theory.size,
-                smoke=False,
-            )
+        yield judge(
+            f"f_FD.{reading}",
+            f"f_FD is broken at {form} sqrt(d) ({READINGS[reading]}; measured: the relative "
+            "deviation of the move that does it)",
+            WHERE,
+            Expected(max=1e-9),
+            float(np.abs(f_FD.sel(end="upper").values / exact - 1).max()),
+            n=theory.size,
+            smoke=False,
         )
         large = f_FD.sel(end="lower") / found.sel(boundary="f_FA", end="upper")
-        claims.append(
-            judge(
-                f"simplex.large.{reading}",
-                f"simplex of K > 5 clusters: every centre is farther from f_FD's boundary, certified "
-                f"(measured: the least ratio; {READINGS[reading]})",
-                WHERE,
-                Expected(min=1.0),
-                float(large.where(large.K > 5).min()),
-                n=2 * int((K > 5).sum()),
-                smoke=False,
-            )
+        yield judge(
+            f"simplex.large.{reading}",
+            f"simplex of K > 5 clusters: every centre is farther from f_FD's boundary, certified "
+            f"(measured: the least ratio; {READINGS[reading]})",
+            WHERE,
+            Expected(min=1.0),
+            float(large.where(large.K > 5).min()),
+            n=2 * int((K > 5).sum()),
+            smoke=False,
         )
-    return claims
 
 
 def above_and_below(config: Picture, bench: Bench) -> xr.Dataset:

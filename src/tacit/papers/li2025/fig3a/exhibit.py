@@ -10,6 +10,7 @@ the theorems' radii is outside their assumptions here, and the radii after `long
 """
 
 import math
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -227,11 +228,10 @@ def radius_claim(
     )
 
 
-def finite_claims(data: xr.Dataset, config: Curves, bench: Bench) -> list[Claim]:
+def finite_claims(data: xr.Dataset, config: Curves, bench: Bench) -> Iterator[Claim]:
     """Both radii against the theory of first order in sigma/sqrt(d), which is that of `li2025.story`."""
     setting = Story(d=config.d, k=config.k, k1=config.k1, n=config.n, sigma=config.sigma)
     theory = predictions(setting)
-    made = []
     for id, net, key, text in (
         ("2", BINARY, "two", "sqrt(d/k)/sqrt(1 + sigma^2 k/n)"),
         ("k", names(config)[1], "classes", "sqrt(d/2) (1 - sigma M/sqrt(d))/sqrt(1 + sigma^2 k/n)"),
@@ -239,19 +239,16 @@ def finite_claims(data: xr.Dataset, config: Curves, bench: Bench) -> list[Claim]
         if key not in theory:
             continue
         value, low, high = map(float, data.critical.sel(net=net, end="upper"))
-        made.append(
-            bench.judge(
-                f"finite.{id}",
-                f"{net}: median critical radius over {text}, which counts the nearest of several faces (M: the "
-                "mean of the largest of as many normal numbers) and the noise that weights remember (attacked)",
-                "Theorems 4.5 and 4.7, to first order in sigma/sqrt(d)",
-                Expected(value=1.0, tolerance=NEAR),
-                value / theory[key],
-                n=config.points * config.repeats,
-                spread=(high - low) / 2 / theory[key],
-            )
+        yield bench.judge(
+            f"finite.{id}",
+            f"{net}: median critical radius over {text}, which counts the nearest of several faces (M: the "
+            "mean of the largest of as many normal numbers) and the noise that weights remember (attacked)",
+            "Theorems 4.5 and 4.7, to first order in sigma/sqrt(d)",
+            Expected(value=1.0, tolerance=NEAR),
+            value / theory[key],
+            n=config.points * config.repeats,
+            spread=(high - low) / 2 / theory[key],
         )
-    return made
 
 
 def even_claim(end: str, value: float, data: xr.Dataset, config: Curves, bench: Bench) -> Claim:

@@ -38,7 +38,7 @@ The paper's T = 100 is below 1/eta, and d = 3072 below k^10: outside Theorem 4.5
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
@@ -328,29 +328,32 @@ def value_claims(data: xr.Dataset, config: Ablation, bench: Bench) -> tuple[Clai
     return tuple(made)
 
 
-def averaging_claims(here: xr.Dataset, config: Ablation, value: float, tell: Tell) -> list[Claim]:
+def averaging_claims(
+    here: xr.Dataset, config: Ablation, value: float, tell: Tell
+) -> Iterator[Claim]:
     """That the weights are class averages at one value."""
     setting, at = config.at(value), f"{NAMES[config.vary]} = {value:g}"
     own, other = (of_class(here.cosine, own=own) for own in (True, False))
     average, slack = setting.averaged(setting.n), SILENT * setting.noise_cosine
     because = ROTATED if average[1] > slack else ""
-    made = [
-        tell(f"own.{value:g}", f"{at}: own-class cosine of an average of the class's training "
-             f"points{scope(setting)}", WHERE, Expected(value=average[0], tolerance=NEAR),
-             float(own.mean()), spread=half_width(own), because=because),
-        tell(f"other.{value:g}", f"{at}: other-class cosine of such an average, {SLACK}", WHERE,
+    yield tell(
+        f"own.{value:g}",
+        f"{at}: own-class cosine of an average of the class's training points{scope(setting)}",
+        WHERE,
+        Expected(value=average[0], tolerance=NEAR),
+        float(own.mean()),
+        spread=half_width(own),
+        because=because,
+    )
+    yield tell(f"other.{value:g}", f"{at}: other-class cosine of such an average, {SLACK}", WHERE,
              Expected(value=average[1], tolerance=slack), float(other.mean()),
-             spread=half_width(other), because=because),
-    ]  # fmt: skip
+             spread=half_width(other), because=because)  # fmt: skip
     if setting.k > 2:
         counts = math.sqrt(setting.k / setting.n)
         error = counts / math.sqrt(2 * (setting.k - 2) * config.repeats)
-        made.append(
-            tell(f"spread.{value:g}", f"{at}: own-class cosines are as equal as the clusters' sizes (their sd "
+        yield tell(f"spread.{value:g}", f"{at}: own-class cosines are as equal as the clusters' sizes (their sd "
                  "over their mean is at most sqrt(k/n), to two standard errors)", WHERE,
-                 Expected(max=counts, tolerance=2 * error), within(here.cosine, setting))
-        )  # fmt: skip
-    return made
+                 Expected(max=counts, tolerance=2 * error), within(here.cosine, setting))  # fmt: skip
 
 
 def uniform(cosine: xr.DataArray, where: str, tell: Tell) -> Claim:

@@ -17,6 +17,7 @@ signs. The least over c is at c = K1 cos theta / (K1 + K2 s^2), below cos theta:
 """
 
 import math
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -188,7 +189,7 @@ def _plane(config: Estimates, bench: Bench) -> xr.Dataset:
     return xr.Dataset({"truth": ("net", truth), "estimate": (("net", "end"), ends)})
 
 
-def _claims(config: Estimates, data: xr.Dataset, bench: Bench) -> list[Claim]:
+def _claims(config: Estimates, data: xr.Dataset, bench: Bench) -> Iterator[Claim]:
     """The strong search is exact here; Algorithm 1 is judged at the largest D."""
     ratio = data.estimate / data.truth
     count = int(data.truth.size)
@@ -196,30 +197,39 @@ def _claims(config: Estimates, data: xr.Dataset, bench: Bench) -> list[Claim]:
     upper = _farthest(ratio.sel(by="upper").values)
     plane = _farthest((data.plane_estimate / data.plane_truth).values)
     exact = "function_distance / dist, "
-    claims = [
-        judge("lower", exact + "its lower end, where dist is known in closed form", WHERE,
-              Expected(value=1.0, tolerance=1e-6), lower, n=count, smoke=False),
-        judge("upper", exact + "its certified upper end, where dist is known in closed form", WHERE,
-              Expected(value=1.0, tolerance=1e-3), upper, n=count, smoke=False),
-        judge("plane", exact + "both ends, against every angle of the plane", WHERE,
-              Expected(value=1.0, tolerance=1e-3), plane, n=2 * config.plane, smoke=False),
-    ]  # fmt: skip
+    yield judge(
+        "lower",
+        exact + "its lower end, where dist is known in closed form",
+        WHERE,
+        Expected(value=1.0, tolerance=1e-6),
+        lower,
+        n=count,
+        smoke=False,
+    )
+    yield judge(
+        "upper",
+        exact + "its certified upper end, where dist is known in closed form",
+        WHERE,
+        Expected(value=1.0, tolerance=1e-3),
+        upper,
+        n=count,
+        smoke=False,
+    )
+    yield judge("plane", exact + "both ends, against every angle of the plane", WHERE,
+              Expected(value=1.0, tolerance=1e-3), plane, n=2 * config.plane, smoke=False)  # fmt: skip
     at = ratio.sel(D=max(config.D))
     for name in METHODS[:2]:
         for p in config.p:
             measured = _farthest(at.sel(by=name, p=p).values)
-            claims.append(
-                bench.judge(
-                    f"{name}.p{p:g}",
-                    f"Algorithm 1 as {name}, p = {p:g}, D = {max(config.D)}: estimate / dist",
-                    WHERE,
-                    Expected(value=1.0, tolerance=AGREES),
-                    measured,
-                    n=config.repeats,
-                    because=SCALE if measured > 1 else STALL if name == "released" else SHORT,
-                )
+            yield bench.judge(
+                f"{name}.p{p:g}",
+                f"Algorithm 1 as {name}, p = {p:g}, D = {max(config.D)}: estimate / dist",
+                WHERE,
+                Expected(value=1.0, tolerance=AGREES),
+                measured,
+                n=config.repeats,
+                because=SCALE if measured > 1 else STALL if name == "released" else SHORT,
             )
-    return claims
 
 
 def _farthest(ratio: np.ndarray) -> float:

@@ -5,7 +5,7 @@ in law for every D with the same alpha^2/D.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
@@ -114,9 +114,10 @@ def critical_radii(config: Bounds, bench: Bench) -> xr.DataArray:
     return bench.part("critical", compute)["critical"]
 
 
-def radius_claims(critical: xr.DataArray, config: Bounds, where: str, bench: Bench) -> list[Claim]:
+def radius_claims(
+    critical: xr.DataArray, config: Bounds, where: str, bench: Bench
+) -> Iterator[Claim]:
     """Critical radii over theory: 1/sqrt(K) for F, sqrt(2)/2 for F^(p), at the K farthest off."""
-    claims = []
     for net in map(str, critical.net.values):
         theory = 1 / np.sqrt(config.K) if net == "F" else np.full(len(config.K), math.sqrt(0.5))
         name = "1/sqrt(K)" if net == "F" else "sqrt(2)/2"
@@ -127,16 +128,13 @@ def radius_claims(critical: xr.DataArray, config: Bounds, where: str, bench: Ben
             ratio = critical.sel(net=net, points=points).transpose("end", "K").values / theory
             worst = int(np.abs(ratio[0] - 1).argmax())
             exact = points == "centres"
-            claims.append(
-                judge(
-                    f"radius.{net}.{points}",
-                    f"critical radius of {net} is {name} (measured: their ratio) at {setting}",
-                    where,
-                    Expected(value=1.0, tolerance=tolerance),
-                    float(ratio[0, worst]),
-                    spread=None if exact else float(ratio[2, worst] - ratio[1, worst]) / 2,
-                    n=config.K[worst] if exact else min(config.n, 20_000),
-                    smoke=bench.smoke and not exact,
-                )
+            yield judge(
+                f"radius.{net}.{points}",
+                f"critical radius of {net} is {name} (measured: their ratio) at {setting}",
+                where,
+                Expected(value=1.0, tolerance=tolerance),
+                float(ratio[0, worst]),
+                spread=None if exact else float(ratio[2, worst] - ratio[1, worst]) / 2,
+                n=config.K[worst] if exact else min(config.n, 20_000),
+                smoke=bench.smoke and not exact,
             )
-    return claims

@@ -1,7 +1,7 @@
 """The claims of Figures 2 and 5: what the paper says or theory predicts, and what the trained nets are."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
@@ -27,7 +27,7 @@ def claims(data: xr.Dataset, config: Conjecture, bench: Bench) -> tuple[Claim, .
     made: list[Claim] = []
     for p in config.p:
         here = data.sel(p=p)
-        made += distances(of_all, here, config, p) + learned(of_all, here, config, p)
+        made += [*distances(of_all, here, config, p), *learned(of_all, here, config, p)]
         made.append(kkt_claim(of_all, here, p))
         made += broken(of_quiet, here, config, p) if quiet else []
     if {1.0, 3.0} <= set(config.p):
@@ -40,29 +40,26 @@ def claims(data: xr.Dataset, config: Conjecture, bench: Bench) -> tuple[Claim, .
     return (*made, *exact(partial(bench.judge, n=data.reached.size), data, config))
 
 
-def distances(tell: Tell, data: xr.Dataset, config: Conjecture, p: float) -> list[Claim]:
+def distances(tell: Tell, data: xr.Dataset, config: Conjecture, p: float) -> Iterator[Claim]:
     """(a): small, and at p = 1 rising with alpha. sup |F| is sqrt(max(K1, K2)), sup |F^(p)| is 1."""
     name = "F" if p == 1 else f"F^({p:g})"
     supremum = math.sqrt(max(config.K1, config.K - config.K1)) if p == 1 else 1.0
     upper = data.distance.sel(end="upper").sortby("alpha")
     mean = upper.mean("seed")
     worst = upper[int(mean.values.argmax())]
-    rows = [
-        tell(
-            f"distance.p{p:g}",
-            f"dist(f, {name}) is small at every alpha (measured: its largest mean over seeds, as a share of "
-            f"sup |{name}|; spread: half their range)",
-            WHERE + " (a)",
-            Expected(max=CLOSE),
-            float(worst.mean()) / supremum,
-            spread=float(worst.max() - worst.min()) / 2 / supremum,
-        )
-    ]
+    yield tell(
+        f"distance.p{p:g}",
+        f"dist(f, {name}) is small at every alpha (measured: its largest mean over seeds, as a share of "
+        f"sup |{name}|; spread: half their range)",
+        WHERE + " (a)",
+        Expected(max=CLOSE),
+        float(worst.mean()) / supremum,
+        spread=float(worst.max() - worst.min()) / 2 / supremum,
+    )
     if p == 1 and len(config.alpha) > 1:
         text = "dist(f, F) increases with alpha (measured: the mean at the largest over that at the smallest)"
         rise = float(mean[-1] / mean[0])
-        rows.append(tell("distance.rises", text, WHERE + " (a)", Expected(min=1.0), rise))
-    return rows
+        yield tell("distance.rises", text, WHERE + " (a)", Expected(min=1.0), rise)
 
 
 def learned(tell: Tell, data: xr.Dataset, config: Conjecture, p: float) -> list[Claim]:
@@ -88,7 +85,7 @@ def learned(tell: Tell, data: xr.Dataset, config: Conjecture, p: float) -> list[
     ]
 
 
-def broken(tell: Tell, data: xr.Dataset, config: Conjecture, p: float) -> list[Claim]:
+def broken(tell: Tell, data: xr.Dataset, config: Conjecture, p: float) -> Iterator[Claim]:
     """(e): critical radii, and robust accuracy halfway between 1/sqrt(K) and sqrt(2)/2, where alpha <= .1."""
     edge, where = 1 / math.sqrt(config.K), WHERE + f" (e), alpha <= {SHOWN:g}"
     few = data.sel(alpha=[alpha for alpha in config.alpha if alpha <= SHOWN])
@@ -96,30 +93,27 @@ def broken(tell: Tell, data: xr.Dataset, config: Conjecture, p: float) -> list[C
     ratio = few.critical / theory
     at = np.unravel_index(int(np.abs(ratio.values - 1).argmax()), ratio.shape)
     points = torch.from_numpy(few.upper.values[at[:2]])
-    rows = [
-        tell(
-            f"radius.p{p:g}",
-            f"the critical radius of every net is {name} (measured: the ratio farthest from 1)",
-            where,
-            Expected(value=1.0, tolerance=0.02),
-            float(ratio.values[at]),
-            spread=critical_radius(points).spread / theory,
-        )
-    ]
+    yield tell(
+        f"radius.p{p:g}",
+        f"the critical radius of every net is {name} (measured: the ratio farthest from 1)",
+        where,
+        Expected(value=1.0, tolerance=0.02),
+        float(ratio.values[at]),
+        spread=critical_radius(points).spread / theory,
+    )
     middle = (edge + BEST) / 2
     kept = (few.upper if p == 1 else few.lower) > middle
     share = kept.mean(("seed", "point"))
     if p == 1:
         text = f"an attack of radius {middle:.3g} breaks the ReLU net (measured: the largest robust accuracy)"
-        rows.append(tell("robust.p1", text, where, Expected(max=0.01), float(share.max())))
+        yield tell("robust.p1", text, where, Expected(max=0.01), float(share.max()))
     else:
         text = f"nothing of radius {middle:.3g} breaks the net of p = {p:g} (measured: least certified accuracy)"
-        rows.append(tell(f"robust.p{p:g}", text, where, Expected(min=0.99), float(share.min())))
+        yield tell(f"robust.p{p:g}", text, where, Expected(min=0.99), float(share.min()))
     if p == 1 and config.K > 10:
         text = "the ReLU net breaks earlier than at K = 10 (measured: the largest critical radius times sqrt(10))"
         largest = float(few.critical.max()) * math.sqrt(10)
-        rows.append(tell("earlier", text, where, Expected(max=0.98), largest))
-    return rows
+        yield tell("earlier", text, where, Expected(max=0.98), largest)
 
 
 def kkt_claim(tell: Tell, data: xr.Dataset, p: float) -> Claim:

@@ -1,6 +1,7 @@
 """The claims of `min2025.transition`: the poster's, and the predicted boundaries next to the measured ones."""
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import xarray as xr
@@ -36,38 +37,28 @@ def share_of(passed: xr.DataArray, id: str, text: str, where: str, bench: Bench)
     )  # fmt: skip
 
 
-def phases(data: xr.Dataset, bench: Bench) -> list[Claim]:
+def phases(data: xr.Dataset, bench: Bench) -> Iterator[Claim]:
     """p = 1 and p > 2 from small init, and what a large init leaves, over both kinds of counts."""
     share = data.share
     small = share.sel(init=share.init[share.init <= SMALL])
     ones, above = small.sel(p=small.p[small.p == 1]), small.sel(p=small.p[small.p > 2])
-    made = []
     if ones.size:
-        made.append(
-            share_of(
+        yield share_of(
                 ones.sel(side="average") >= SHARE,
                 "average", f"p = 1, init <= {SMALL:g}: neurons learn the class averages", WHERE, bench,
-            )
-        )  # fmt: skip
+            )  # fmt: skip
     if above.size:
-        made.append(
-            share_of(
+        yield share_of(
                 above.sel(side="centres") >= SHARE,
                 "centres", f"p > 2, init <= {SMALL:g}: neurons learn the cluster centres", WHERE, bench,
-            )
-        )  # fmt: skip
+            )  # fmt: skip
     large = share.sel(init=share.init[share.init >= 1])
     if large.size:
-        made.append(
-            share_of(
+        yield share_of(
                 (large < SHARE).all("side"),
                 "lazy", "init 1: neurons learn neither, at any p", "Beyond the poster (lazy training)", bench,
-            )
-        )  # fmt: skip
-    made.append(
-        share_of(data.arrived, "arrived", "every training of the diagrams fits", THEORY, bench)
-    )
-    return made
+            )  # fmt: skip
+    yield share_of(data.arrived, "arrived", "every training of the diagrams fits", THEORY, bench)
 
 
 def turning(data: xr.Dataset, bench: Bench) -> list[Claim]:
@@ -102,30 +93,25 @@ def turning(data: xr.Dataset, bench: Bench) -> list[Claim]:
     return made
 
 
-def limits(data: xr.Dataset, config: Transition, bench: Bench) -> list[Claim]:
+def limits(data: xr.Dataset, config: Transition, bench: Bench) -> Iterator[Claim]:
     """Where centres begin at the smallest init: 2 for any counts."""
     least = min(config.init)
-    made = []
     for kind in ("equal", "drawn"):
         at = data.boundary.sel(counts=kind, side="centres", init=least)
-        made.append(
-            bench.judge(
-                f"limit.{kind}",
-                f"{kind} counts, init {least:g}: centres are learned from p = 2 on",
-                THEORY,
-                Expected(value=2.0, tolerance=0.05),
-                float(at.mean()),
-                spread=half_range(at),
-                n=int(at.size),
-            )
+        yield bench.judge(
+            f"limit.{kind}",
+            f"{kind} counts, init {least:g}: centres are learned from p = 2 on",
+            THEORY,
+            Expected(value=2.0, tolerance=0.05),
+            float(at.mean()),
+            spread=half_range(at),
+            n=int(at.size),
         )
-    return made
 
 
-def predictions(data: xr.Dataset, bench: Bench) -> list[Claim]:
+def predictions(data: xr.Dataset, bench: Bench) -> Iterator[Claim]:
     """The largest gap between the boundaries of the flow and of the prediction."""
     small = data.init[data.init <= SMALLISH]
-    made = []
     for side in data.side.values:
         for kind in data.counts.values:
             at = {"side": side, "counts": kind, "init": small}
@@ -133,47 +119,40 @@ def predictions(data: xr.Dataset, bench: Bench) -> list[Claim]:
             known = gap.values[np.isfinite(gap.values)]
             if not len(known):
                 continue
-            made.append(
-                bench.judge(
-                    f"predicted.{side}.{kind}",
-                    f"{kind} counts, init <= {SMALLISH:g}: the boundary of the {side} phase is the predicted one "
-                    "(measured: the largest gap in p)",
-                    THEORY,
-                    Expected(max=0.05),
-                    float(known.max()),
-                    n=len(known),
-                    because="the prediction ends when the first cluster is fitted, and with unequal counts the "
-                    "others follow while its pull fades"
-                    if kind == "drawn"
-                    else "",
-                )
+            yield bench.judge(
+                f"predicted.{side}.{kind}",
+                f"{kind} counts, init <= {SMALLISH:g}: the boundary of the {side} phase is the predicted one "
+                "(measured: the largest gap in p)",
+                THEORY,
+                Expected(max=0.05),
+                float(known.max()),
+                n=len(known),
+                because="the prediction ends when the first cluster is fitted, and with unequal counts the "
+                "others follow while its pull fades"
+                if kind == "drawn"
+                else "",
             )
-    return made
 
 
-def radii(data: xr.Dataset, config: Transition, bench: Bench) -> list[Claim]:
+def radii(data: xr.Dataset, config: Transition, bench: Bench) -> Iterator[Claim]:
     """The radius that each phase has."""
     learned = data.share.sel(counts="equal").isel(seed=0) >= SHARE
     attacked = data.radius
-    made = []
     for side, value, text in (
         ("average", 1 / math.sqrt(config.K), "1/sqrt(K)"),
         ("centres", math.sqrt(0.5), "sqrt(2)/2"),
     ):
         found = attacked.values[learned.sel(side=side).values]
         if len(found):
-            made.append(
-                bench.judge(
-                    f"radius.{side}",
-                    f"where the {side} phase is, the robust radius of a centre is {text} (measured: the median)",
-                    WHERE,
-                    Expected(value=value, tolerance=0.02 * value),
-                    float(np.median(found)),
-                    spread=half_range(found),
-                    n=len(found),
-                )
+            yield bench.judge(
+                f"radius.{side}",
+                f"where the {side} phase is, the robust radius of a centre is {text} (measured: the median)",
+                WHERE,
+                Expected(value=value, tolerance=0.02 * value),
+                float(np.median(found)),
+                spread=half_range(found),
+                n=len(found),
             )
-    return made
 
 
 def fitting(data: xr.Dataset, config: Transition, bench: Bench) -> list[Claim]:
