@@ -84,16 +84,22 @@ class Animated(Protocol):
 
 @dataclass(frozen=True)
 class Exhibit:
-    """`id` is `paper.name`; `where` the section; `claim` one line; `scales` the three configs."""
+    """`id` is `paper.name`; `where` the section; `claim` one line; `scales` the three configs.
+
+    `code` is the module with `run` and `draw`, by default that of tacit's own folder of this paper and name.
+    """
 
     id: str
     title: str
     where: str
     claim: str
     scales: Mapping[Scale, Any]
-    code: str
+    code: str = ""
 
     def __post_init__(self) -> None:
+        if not self.code:
+            home = f"tacit.papers.{self.paper}.{self.name.replace('.', '_')}.exhibit"
+            object.__setattr__(self, "code", home)
         if not self.paper or not self.name:
             raise CallError(f"exhibit id {self.id!r} must read 'paper.name', as in 'min2024.thm1'")
         if set(self.scales) != set(SCALES):

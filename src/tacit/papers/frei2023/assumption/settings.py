@@ -47,6 +47,5 @@ EXHIBITS = (
             "laptop": Reach(),
             "paper": Reach(decades=14, per_decade=4, D=(200, 500, 2000, 12_424), K=(2, 2, 6, 32)),
         },
-        code="tacit.papers.frei2023.assumption.exhibit",
     ),
 )

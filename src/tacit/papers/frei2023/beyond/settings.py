@@ -108,6 +108,5 @@ EXHIBITS = (
                 repeats=5,
             ),
         },
-        code="tacit.papers.frei2023.beyond.exhibit",
     ),
 )

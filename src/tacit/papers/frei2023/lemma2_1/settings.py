@@ -36,6 +36,5 @@ EXHIBITS = (
             "laptop": Separator(),
             "paper": Separator(D=1000, K=(4, 16, 64, 250, 1000), n=500_000),
         },
-        code="tacit.papers.frei2023.lemma2_1.exhibit",
     ),
 )

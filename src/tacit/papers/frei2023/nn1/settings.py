@@ -43,6 +43,5 @@ EXHIBITS = (
             "laptop": Neighbour(),
             "paper": Neighbour(D=(500, 1000, 2000, 4000, 8000, 16_000), K=10, most=5000, tests=200),
         },
-        code="tacit.papers.frei2023.nn1.exhibit",
     ),
 )

@@ -106,6 +106,5 @@ EXHIBITS = (
                 repeats=3,
             ),
         },
-        code="tacit.papers.frei2023.thm2_1.exhibit",
     ),
 )

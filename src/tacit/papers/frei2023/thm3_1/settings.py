@@ -82,6 +82,5 @@ EXHIBITS = (
                 repeats=5,
             ),
         },
-        code="tacit.papers.frei2023.thm3_1.exhibit",
     ),
 )

@@ -50,6 +50,5 @@ EXHIBITS = (
             "laptop": Robust(),
             "paper": Robust(n=1_000_000),
         },
-        code="tacit.papers.frei2023.thm4_1.exhibit",
     ),
 )

@@ -120,6 +120,5 @@ EXHIBITS = (
                 repeats=5,
             ),
         },
-        code="tacit.papers.frei2023.thm4_2.exhibit",
     ),
 )

@@ -79,6 +79,5 @@ EXHIBITS = (
             "laptop": Discovered(),
             "paper": Discovered(d=3072, T=100, early=(0, 1, 3, 10, 30, 100), points=500, repeats=5),
         },
-        code="tacit.papers.li2025.discovered.exhibit",
     ),
 )

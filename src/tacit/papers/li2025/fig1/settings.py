@@ -43,6 +43,5 @@ EXHIBITS = (
             "laptop": Picture(),
             "paper": Picture(K=(5, 6, 10, 20, 40, 80, 160), n=20_000, points=200, dim=50),
         },
-        code="tacit.papers.li2025.fig1.exhibit",
     ),
 )

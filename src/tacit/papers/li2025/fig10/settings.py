@@ -36,6 +36,5 @@ EXHIBITS = (
             "laptop": Correlations(size=128, train=3000, test=1000),
             "paper": Correlations(),
         },
-        code="tacit.papers.li2025.fig10.exhibit",
     ),
 )

@@ -50,6 +50,5 @@ EXHIBITS = (
             "laptop": Embedded(size=128, train=3000, test=1000),
             "paper": Embedded(points=500, repeats=3),
         },
-        code="tacit.papers.li2025.fig2cd.exhibit",
     ),
 )

@@ -62,6 +62,5 @@ EXHIBITS = (
             "laptop": Curves(),
             "paper": Curves(longer=10_000, points=1000, repeats=10),
         },
-        code="tacit.papers.li2025.fig3a.exhibit",
     ),
 )

@@ -50,6 +50,5 @@ EXHIBITS = (
             "laptop": Coefficients(),
             "paper": Coefficients(T=1000, T_long=10_000, late=1e9),
         },
-        code="tacit.papers.li2025.lemma5.exhibit",
     ),
 )

@@ -37,6 +37,5 @@ EXHIBITS = (
             "laptop": MultiClass(),
             "paper": MultiClass(K=(4, 6, 10, 16, 32, 64, 128, 256), n=1_000_000, attacked=20_000),
         },
-        code="tacit.papers.li2025.prop4_8.exhibit",
     ),
 )

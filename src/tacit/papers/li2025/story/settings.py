@@ -91,6 +91,5 @@ EXHIBITS = (
             "laptop": Story(),
             "paper": Story(d=3072, T=100, points=500, width=2000, repeats=5),
         },
-        code="tacit.papers.li2025.story.exhibit",
     ),
 )

@@ -10,6 +10,5 @@ EXHIBITS = (
         where="Theorem 4.5; Section 5.3; Appendix B.2",
         claim="weights near the class averages, radius of the order sqrt(d/k)",
         scales={"smoke": SMOKE, "laptop": Sweep(), "paper": PAPER},
-        code="tacit.papers.li2025.thm4_5.exhibit",
     ),
 )

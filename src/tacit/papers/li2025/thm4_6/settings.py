@@ -12,6 +12,5 @@ EXHIBITS = (
         where="Theorem 4.6; Appendix B.3",
         claim="inf_C sup |C f_FA - f| over ||x|| = sqrt(d) is o(1)",
         scales={"smoke": replace(SMOKE, m=2, time=(1.0, 10.0)), "laptop": Sweep(), "paper": PAPER},
-        code="tacit.papers.li2025.thm4_6.exhibit",
     ),
 )

@@ -16,6 +16,5 @@ EXHIBITS = (
             "laptop": Sweep(k=(4, 8, 16), n=(100, 200, 400), steps=300, test=2000),
             "paper": replace(PAPER, k=(4, 8, 16, 24)),
         },
-        code="tacit.papers.li2025.thm4_7.exhibit",
     ),
 )

@@ -42,6 +42,5 @@ EXHIBITS = (
             "laptop": Biases(),
             "paper": Biases(steps=50, n=200_000),
         },
-        code="tacit.papers.li2025.thmD.exhibit",
     ),
 )

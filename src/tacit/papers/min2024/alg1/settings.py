@@ -67,6 +67,5 @@ EXHIBITS = (
             "laptop": Estimates(),
             "paper": Estimates(N2=10_000, plane=40, repeats=5),
         },
-        code="tacit.papers.min2024.alg1.exhibit",
     ),
 )  # fmt: skip

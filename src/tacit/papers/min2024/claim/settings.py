@@ -38,6 +38,5 @@ EXHIBITS = (
             "laptop": Realize(),
             "paper": Realize(D=1000, h=2000, splits=20, n=2000),
         },
-        code="tacit.papers.min2024.claim.exhibit",
     ),
 )

@@ -44,6 +44,5 @@ EXHIBITS = (
             "laptop": Spheres(),
             "paper": Spheres(repeats=100),
         },
-        code="tacit.papers.min2024.fig1.exhibit",
     ),
 )

@@ -75,7 +75,6 @@ EXHIBITS = (
             "laptop": Conjecture(),
             "paper": Conjecture(**PAPER),  # type: ignore[arg-type]
         },
-        code="tacit.papers.min2024.fig2.exhibit",
     ),
     Exhibit(
         id="min2024.fig5",

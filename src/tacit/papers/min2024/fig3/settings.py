@@ -50,7 +50,6 @@ EXHIBITS = (
             "laptop": Curves(**LAPTOP, classes=2),  # type: ignore[arg-type]
             "paper": Curves(**PAPER, classes=2),  # type: ignore[arg-type]
         },
-        code="tacit.papers.min2024.fig3.exhibit",
     ),
     Exhibit(
         id="min2024.fig6",

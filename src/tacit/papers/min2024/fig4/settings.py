@@ -122,6 +122,5 @@ EXHIBITS = (
         where="Section 5.2.2, Figure 4",
         claim="on features of a frozen net, accuracy and robustness grow with p",
         scales={"smoke": SMOKE, "laptop": LAPTOP, "paper": FeatureNets()},
-        code="tacit.papers.min2024.fig4.exhibit",
     ),
 )

@@ -26,6 +26,5 @@ EXHIBITS = (
         where="Appendix D.1, Figure 7",
         claim="x^(p)(w) points at the average (p = 1), along w (p = 2), towards the closer centre (p = 3)",
         scales={"smoke": Field(angles=19), "laptop": Field(), "paper": Field(angles=1801)},
-        code="tacit.papers.min2024.fig7.exhibit",
     ),
 )

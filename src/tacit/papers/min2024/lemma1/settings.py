@@ -56,6 +56,5 @@ EXHIBITS = (
             "laptop": EarlyPhase(),
             "paper": EarlyPhase(D=1000, h=2000, eps=(1e-3, 1e-4, 1e-5, 1e-6, 1e-7), times=40),
         },
-        code="tacit.papers.min2024.lemma1.exhibit",
     ),
 )

@@ -16,6 +16,5 @@ EXHIBITS = (
                 WIDE_K, WIDE_K1, (1.0, 2.0, 3.0, 5.0, 10.0, 30.0), (1.0, 2.0, 3.0, 4.0), n=2_000_000
             ),
         },
-        code="tacit.papers.min2024.prop1.exhibit",
     ),
 )

@@ -42,6 +42,5 @@ EXHIBITS = (
             "laptop": Table(),
             "paper": Table(**PAPER, points_l1=2000, restarts_l1=5),  # type: ignore[arg-type]
         },
-        code="tacit.papers.min2024.table1.exhibit",
     ),
 )

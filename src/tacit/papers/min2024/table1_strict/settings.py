@@ -97,6 +97,5 @@ EXHIBITS = (
                 repeats=2,
             ),
         },
-        code="tacit.papers.min2024.table1_strict.exhibit",
     ),
 )

@@ -62,6 +62,5 @@ EXHIBITS = (
                 n=5000,
             ),
         },
-        code="tacit.papers.min2024.thm2.exhibit",
     ),
 )

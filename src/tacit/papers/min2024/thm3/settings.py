@@ -33,6 +33,5 @@ EXHIBITS = (
                 WIDE_K, WIDE_K1, (1.0, 2.0, 3.0, 5.0, 10.0, 30.0), (2.0, 3.0, 4.0), n=200_000
             ),
         },
-        code="tacit.papers.min2024.thm3.exhibit",
     ),
 )

@@ -43,6 +43,5 @@ EXHIBITS = (
             "laptop": Circle(),
             "paper": Circle(repeats=100),
         },
-        code="tacit.papers.min2025.alpha0.exhibit",
     ),
 )

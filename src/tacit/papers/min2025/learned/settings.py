@@ -42,6 +42,5 @@ EXHIBITS = (
             "laptop": Learned(),
             "paper": Learned(D=1000, h=2000, n=20_000, repeats=5),
         },
-        code="tacit.papers.min2025.learned.exhibit",
     ),
 )

@@ -79,6 +79,5 @@ EXHIBITS = (
                 D=1000, h=500, n=20_000, steps=4000, points=500, certified=50, repeats=5
             ),
         },
-        code="tacit.papers.min2025.persists.exhibit",
     ),
 )

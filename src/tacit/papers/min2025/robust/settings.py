@@ -55,6 +55,5 @@ EXHIBITS = (
             "laptop": Robust(),
             "paper": Robust(p=(2.5, 3.0, 4.0, 6.0, 12.0, 30.0, 100.0), n=400_000, points=20_000),
         },
-        code="tacit.papers.min2025.robust.exhibit",
     ),
 )

@@ -107,6 +107,5 @@ EXHIBITS = (
                 h=400, more_h=1000, repeats=5, noisy_dim=100, noisy_n=300, noisy_h=200
             ),
         },
-        code="tacit.papers.min2025.transition.exhibit",
     ),
 )
