@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from tacit.train.flow.ensemble import chosen, picked
+from tacit.train.flow.ensemble import Ensemble, chosen
 from tacit.train.flow.field import Field, Points, Power, field_at
 from tacit.train.flow.neurons import FIXED, Neurons
 
@@ -27,16 +27,12 @@ GROWTH, SHRINK, SAFETY = 1.6, 0.2, 0.9
 
 
 @dataclass(frozen=True)
-class Past:
+class Past(Ensemble):
     """The velocity one step ago and that step's length; inf where there is none."""
 
     du: Float[Tensor, "E k D"]
     dq: Float[Tensor, "E k"]
     h: Float[Tensor, " E"]
-
-    def members(self, index: Tensor) -> Past:
-        """The past of some of the members."""
-        return picked(self, index)
 
 
 def no_past(neurons: Neurons) -> Past:

@@ -1,7 +1,7 @@
 """Records of tensors whose first dimension is the members of an ensemble."""
 
 from dataclasses import fields
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import torch
 from jaxtyping import Bool
@@ -10,10 +10,13 @@ from torch import Tensor
 Record = TypeVar("Record")
 
 
-def picked(record: Record, index: Tensor) -> Record:
-    """Some of the members: a mask, or their numbers."""
-    parts: Any = fields(record)  # type: ignore[arg-type]
-    return type(record)(*(getattr(record, part.name)[index] for part in parts))
+class Ensemble:
+    """A frozen dataclass of tensors that can be cut down to some of its members."""
+
+    def members(self, index: Tensor) -> Self:
+        """Some of the members: a mask, or their numbers."""
+        parts: Any = fields(self)  # type: ignore[arg-type]
+        return type(self)(*(getattr(self, part.name)[index] for part in parts))
 
 
 def chosen(take: Bool[Tensor, " E"], one: Record, other: Record) -> Record:

@@ -18,7 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from tacit.train.flow.ensemble import picked
+from tacit.train.flow.ensemble import Ensemble
 from tacit.train.flow.neurons import Neurons
 from tacit.train.losses import LossName
 
@@ -43,7 +43,7 @@ class Points:
 
 
 @dataclass(frozen=True)
-class Field:
+class Field(Ensemble):
     """What one look at the data gives. `margin` is the least one, y_i f(x_i)."""
 
     G: Float[Tensor, "E k"]
@@ -51,10 +51,6 @@ class Field:
     log_loss: Float[Tensor, " E"]
     log_pull: Float[Tensor, " E"]
     margin: Float[Tensor, " E"]
-
-    def members(self, index: Tensor) -> Field:
-        """The field of some of the members."""
-        return picked(self, index)
 
 
 def field_at(neurons: Neurons, points: Points, p: Power) -> Field:

@@ -9,13 +9,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from tacit.train.flow.ensemble import picked
+from tacit.train.flow.ensemble import Ensemble
 from tacit.train.flow.merge import Grouping, heaviest
 from tacit.train.flow.neurons import FIXED, Neurons
 
 
 @dataclass(frozen=True)
-class Lineage:
+class Lineage(Ensemble):
     """For each of the h first neurons: its place now (-1: retired), its share of that place's mass (log), and how
     it stood when it was retired. `retired` is the squared norm of all retired weights, as a logarithm."""
 
@@ -25,10 +25,6 @@ class Lineage:
     last_side: Float[Tensor, "E h"]
     last_cosines: Float[Tensor, "E h m"]
     retired: Float[Tensor, " E"]
-
-    def members(self, index: Tensor) -> Lineage:
-        """That of some of the members."""
-        return picked(self, index)
 
     def all_neurons(
         self, neurons: Neurons, watch: Float[Tensor, "m D"]

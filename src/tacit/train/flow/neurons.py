@@ -33,7 +33,7 @@ from torch import Tensor
 from tacit.base.checks import check_finite
 from tacit.errors import CallError
 from tacit.nets.two_layer import TwoLayerNet
-from tacit.train.flow.ensemble import picked
+from tacit.train.flow.ensemble import Ensemble
 
 BALANCED: Final = 0
 WIDE: Final = 1
@@ -45,7 +45,7 @@ BALANCE = 1e-6
 
 
 @dataclass(frozen=True)
-class Neurons:
+class Neurons(Ensemble):
     """E members of k neurons each. A neuron with sign 0 is padding: no mass, no motion."""
 
     u: Float[Tensor, "E k D"]
@@ -112,10 +112,6 @@ class Neurons:
         past = (self.kind == TALL) & (q < 0)
         u = torch.where(past.unsqueeze(-1), -u, u)
         return replace(self, u=u, q=torch.where(self.kind == TALL, q.abs().clamp_min(TINY), q))
-
-    def members(self, index: Tensor) -> Neurons:
-        """Some of the members: a mask, or their numbers."""
-        return picked(self, index)
 
     def net(self, member: int, p: float, biased: bool = False) -> TwoLayerNet:
         """One member as a net, in float64, without its padding. Weights below 1e-300 become 0."""
