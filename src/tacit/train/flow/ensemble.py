@@ -1,7 +1,7 @@
 """Records of tensors whose first dimension is the members of an ensemble."""
 
 from dataclasses import fields
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import torch
 from jaxtyping import Bool
@@ -13,7 +13,7 @@ Record = TypeVar("Record")
 class Ensemble:
     """A frozen dataclass of tensors that can be cut down to some of its members."""
 
-    def members(self, index: Tensor) -> Self:
+    def members(self: Record, index: Tensor) -> Record:
         """Some of the members: a mask, or their numbers."""
         parts: Any = fields(self)  # type: ignore[arg-type]
         return type(self)(*(getattr(self, part.name)[index] for part in parts))
