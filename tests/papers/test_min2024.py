@@ -20,7 +20,7 @@ from tacit.papers.min2024.fig7 import exhibit as fig7
 from tacit.papers.min2024.fig7.settings import Field
 from tacit.papers.min2024.prop1 import exhibit as prop1
 from tacit.papers.min2024.thm1 import exhibit as thm1
-from tacit.papers.min2024.thm1.settings import Attacked
+from tacit.papers.min2024.thm1.settings import TwoRadii
 from tacit.papers.min2024.thm3 import exhibit as thm3
 from tacit.papers.min2024.thm3.settings import Critical
 
@@ -68,7 +68,7 @@ def test_survivors_of_d0_follow_their_gaussian(bench):
     """F survives (1+rho)/sqrt(K) along d0 where sum_own - relu(sum_opp) is large: at one pair K = 2
     this is a Gaussian integral in two coordinates, done here by quadrature."""
     rho, ratio, n = 0.5, 2.0, 30_000
-    config = Attacked(K=(2,), K1=(1,), ratio=(ratio,), p=(3.0,), rho=(rho,), delta=(0.5,), n=n)
+    config = TwoRadii(K=(2,), K1=(1,), ratio=(ratio,), p=(3.0,), rho=(rho,), delta=(0.5,), n=n)
     outcome = thm1.run(config, bench)
     sd = 1 / math.sqrt(2 * ratio)
     grid = np.linspace(-8, 8, 2001) * sd
@@ -83,7 +83,7 @@ def test_survivors_of_d0_follow_their_gaussian(bench):
 
 def test_counts_by_exact_radii_agree_with_counts_in_full_dimension(bench):
     """The sweep draws in K dimensions; the same event in D = 60 has the same probability."""
-    config = Attacked(K=(4,), K1=(2,), ratio=(2.0,), p=(3.0,), rho=(0.5,), delta=(0.5,), n=8000)
+    config = TwoRadii(K=(4,), K1=(2,), ratio=(2.0,), p=(3.0,), rho=(0.5,), delta=(0.5,), n=8000)
     few = int(thm1.run(config, bench).data.broken_Fp.squeeze()) / 8000
     from tacit.certify import radius
     from tacit.nets import centre_net
@@ -97,7 +97,7 @@ def test_counts_by_exact_radii_agree_with_counts_in_full_dimension(bench):
     assert abs(few - many) < 4 * math.sqrt(2 * few / 8000)
 
 
-@pytest.mark.parametrize(("module", "make"), [(thm1, Attacked), (thm3, Critical)])
+@pytest.mark.parametrize(("module", "make"), [(thm1, TwoRadii), (thm3, Critical)])
 def test_theorems_hold_and_critical_radii_are_met(module, make, bench):
     config = make(K=(2, 9), K1=(1, 5), ratio=(1.0, 20.0), p=(2.0, 3.0), n=4000)
     outcome = module.run(config, bench)
@@ -110,14 +110,14 @@ def test_a_bound_that_is_too_strong_is_found_to_differ(bench):
     """The test of the test: with a hundredth of the true exponent's room, C = 1/2 is excluded."""
     from tacit.papers.min2024.bounds.sweep import bound_claim, tails
 
-    config = Attacked(K=(4,), K1=(2,), ratio=(1.0, 4.0), p=(3.0,), n=4000)
+    config = TwoRadii(K=(4,), K1=(2,), ratio=(1.0, 4.0), p=(3.0,), n=4000)
     kept = thm1.run(config, bench).data.kept_F
     strong = tails(kept, 4000, lambda cell: (2.0, 100 * float(cell.ratio * cell.rho**2)))
     assert bound_claim("F", "too strong", "nowhere", strong, bench).verdict == "differs"
 
 
 def test_a_bound_that_says_nothing_is_not_called_true(bench):
-    config = Attacked(K=(9,), K1=(5,), ratio=(1.0,), p=(3.0,), n=500)
+    config = TwoRadii(K=(9,), K1=(5,), ratio=(1.0,), p=(3.0,), n=500)
     found = {claim.id: claim for claim in thm1.run(config, bench).claims}["Fp"]
     assert found.verdict == "not testable here"
     assert "1 or more in all" in found.reason
@@ -144,8 +144,8 @@ def test_figure_7_says_what_the_caption_says(bench):
         (lambda: Bounds(K=(2000,), K1=(5,)), "K=2000 > D=1000"),
         (lambda: Bounds(alpha=-0.1), r"alpha=-0\.1"),
         (lambda: Bounds(p=(0.5,)), r"p=0\.5"),
-        (lambda: Attacked(p=(1.5,)), r"p=1\.5"),
-        (lambda: Attacked(delta=(2.0,)), r"delta=2\.0"),
+        (lambda: TwoRadii(p=(1.5,)), r"p=1\.5"),
+        (lambda: TwoRadii(delta=(2.0,)), r"delta=2\.0"),
         (lambda: Critical(rho=(2.0,)), r"rho=2\.0"),
         (lambda: Bounds(n=0), "n=0"),
         (lambda: Bounds(n=10**30), "n=1000"),
