@@ -34,7 +34,7 @@ Recipe = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Entry:
-    """What lies under one address; `recipe` is None where it cannot be read, as for a checkpoint."""
+    """What lies under one address; `recipe` is None where there is none to read, as beside a checkpoint."""
 
     address: str
     files: tuple[Path, ...]
@@ -44,9 +44,12 @@ class Entry:
     seconds: float | None
 
     @property
-    def is_checkpoint(self) -> bool:
-        """Whether it is a training that was not finished."""
-        return any(".checkpoint." in path.name for path in self.files)
+    def kind(self) -> str:
+        """`net`, `unfinished` (the checkpoint of a training), or `rest` (a net whose file is gone, a lock)."""
+        names = {path.name.removeprefix(self.address) for path in self.files}
+        if ".safetensors" in names:
+            return "net"
+        return "unfinished" if ".checkpoint.safetensors" in names else "rest"
 
 
 def models_folder() -> Path:
@@ -84,7 +87,9 @@ def clear(addresses: Sequence[str]) -> list[Entry]:
                 f"{what} has an address that begins with {begin!r}: `tacit models list`"
             )
     gone = [one for one in known if not addresses or one.address.startswith(tuple(addresses))]
-    for path in (path for one in gone for path in one.files):
+    # what a kill left in the middle of a write
+    loose = [] if addresses else models_folder().glob(f".{'[0-9a-f]' * 16}.tmp")
+    for path in (*(path for one in gone for path in one.files), *loose):
         try:
             path.unlink(missing_ok=True)
         except OSError as error:

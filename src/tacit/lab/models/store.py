@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -43,13 +43,6 @@ class Made:
     curves: Curves = field(default_factory=dict)
 
 
-class Train(Protocol[K]):
-    """Trains these nets, and others beside them if it must, from the `checkpoint` on, which has the curves."""
-
-    def __call__(self, todo: list[K], checkpoint: Checkpoint) -> Mapping[K, Made]:
-        """The nets, each with its own curves."""
-
-
 class Models:
     """The store in a folder; `tell` gets a line about whatever is wrong with it."""
 
@@ -58,9 +51,12 @@ class Models:
         self.made_with = {"torch": torch.__version__, "numpy": np.__version__, "device": device}
 
     def made(
-        self, recipes: Mapping[K, Recipe], train: Train[K], watched: Recipe | None = None
+        self,
+        recipes: Mapping[K, Recipe],
+        train: Callable[[list[K], Checkpoint], Mapping[K, Made]],
+        watched: Recipe | None = None,
     ) -> dict[K, Made]:
-        """The nets of these recipes, trained at once where they are not kept.
+        """The nets of these recipes; those that are not kept are trained, and others with them if need be.
 
         `watched` is the recipe of the curves that are wanted too: what is measured, on which points, by which
         code. A net that was kept without them is trained again.

@@ -202,7 +202,7 @@ def recipes_of(
         "code": identity_of(train_logits, PolyReLUNet),
     }
     return {
-        (p, seed): {**common, "p": p, "seed": seed, "start": identity_of(member(start, e).state())}
+        (p, seed): {"p": p, "seed": seed, **common, "start": identity_of(member(start, e).state())}
         for p, start in starts.items()
         for e, seed in enumerate(seeds)
     }
