@@ -11,13 +11,15 @@ import pytest
 import xarray as xr
 
 from tacit.base.progress import Silent
-from tacit.cli import status
 from tacit.lab.bench import Bench
 from tacit.lab.models import store as store_module
+from tacit.lab.registry import catalogue
+from tacit.lab.settings import parse_assignments, with_settings
 from tacit.papers.min2024.images import training
 from tacit.papers.min2024.images.nets import Pictures, pictures_of
 from tacit.papers.min2024.images.settings import ImageNets
 from tacit.papers.min2024.images.training import Watched, trained_nets
+from tacit.train.descent import logits
 
 TINY = ImageNets(
     dataset="digits", p=(1.0, 3.0), width=12, epochs=3, batch=300, repeats=2, points=5, steps=1
@@ -43,36 +45,35 @@ def pictures() -> Pictures:
 def trained(monkeypatch: pytest.MonkeyPatch) -> list[list[float]]:
     """The p of the nets of each training."""
     calls: list[list[float]] = []
-    train = training.train_logits
+    check = logits.check_data
 
-    def counted(nets: list[Any], *args: Any, **more: Any) -> Any:
+    def counted(nets: list[Any], *args: Any) -> None:
         calls.append([net.p for net in nets])
-        return train(nets, *args, **more)
+        check(nets, *args)
 
-    monkeypatch.setattr(training, "train_logits", counted)
+    # not train_logits itself: with another function in its place, nets have other addresses
+    monkeypatch.setattr(logits, "check_data", counted)
     return calls
 
 
-def run(id: str, out: Path, *settings: str) -> None:
-    more = [word for setting in settings for word in ("--set", setting)]
-    words = ["run", id, "--scale", "smoke", "--device", "cpu", "--out", str(out), *more, "--json"]
-    assert status(words) == 0
+def run(id: str, *settings: str) -> xr.Dataset:
+    """At smoke scale with these --set, without figure and report."""
+    exhibit = catalogue().find(id)
+    config = with_settings(exhibit.scales["smoke"], parse_assignments(settings), "--set ")
+    return exhibit.load().run(config, replace(bench(), scale="smoke")).data
 
 
 def test_fig6_then_table1_then_strict_with_its_settings_trains_once(
-    tmp_path: Path, trained: list[list[float]]
+    trained: list[list[float]],
 ) -> None:
-    run("min2024.fig6", tmp_path)
+    curves = run("min2024.fig6")
     assert trained == [[1.0, 2.0, 3.0, 4.0]]
-    run("min2024.table1", tmp_path)
-    assert len(trained) == 1
+    table = run("min2024.table1")
     few = ("linf=0.1", "l2=1", "l1=5", "points=2", "few=1", "steps=2", "more_steps=2", "queries=2")
     same = ("classes=10", "p=1,4", "width=50", "epochs=3", "batch=300")
-    run("min2024.table1_strict", tmp_path, *same, *few)
+    run("min2024.table1_strict", *same, *few)
     assert len(trained) == 1
-    data = xr.load_dataset(tmp_path / "min2024.table1" / "result.nc")
-    curves = xr.load_dataset(tmp_path / "min2024.fig6" / "result.nc")
-    clean = data.accuracy.isel(row=0).values
+    clean = table.accuracy.isel(row=0).values
     np.testing.assert_array_equal(curves.test_accuracy.isel(epoch=-1).values, clean)
 
 
@@ -136,20 +137,20 @@ def test_a_cut_training_goes_on_and_shows_the_same_curves(
 ) -> None:
     monkeypatch.setattr(store_module, "EVERY", 0.0)
     one = replace(TINY, repeats=1)
-    accuracy, looks = training.accuracy, []
+    show, epochs = logits.LogitTraining.show_each, []
 
     def cut(*args: Any) -> Any:
-        looks.append(1)
-        if len(looks) == 3:
+        epochs.append(1)
+        if len(epochs) == 3:
             raise KeyboardInterrupt
-        return accuracy(*args)
+        return show(*args)
 
-    monkeypatch.setattr(training, "accuracy", cut)
+    monkeypatch.setattr(logits.LogitTraining, "show_each", cut)
     with pytest.raises(KeyboardInterrupt):
         trained_nets(one, bench(), pictures, ALL)
     assert len(list(store.glob("*.checkpoint.safetensors"))) == 1
-    monkeypatch.setattr(training, "accuracy", accuracy)
     nets, curves = trained_nets(one, bench(), pictures, ALL)
+    assert len(epochs) == 3 + 1  # the third again, and no other
     assert not list(store.glob("*.checkpoint.safetensors"))
     monkeypatch.setenv("TACIT_MODELS", str(store / "empty"))
     whole, undisturbed = trained_nets(one, bench(), pictures, ALL)
