@@ -188,7 +188,7 @@ def test_an_epoch_tells_the_mean_loss_on_the_way() -> None:
     x, y = points(10)
     training, twin = (LogitTraining([start(2.0, seeds=(0, 1))]) for _ in range(2))
     order = torch.randperm(10, generator=torch.Generator().manual_seed(2))
-    shown = Points.of(training.start[0], x, y)
+    shown = Points(training.start[0], x, y)
     ((epoch, losses),) = training.epochs(shown, lambda: order, batch=4, first=5, last=5)
     each = [twin.show(x[rows], y[rows]) * len(rows) / 10 for rows in order.split(4)]
     assert epoch == 5

@@ -161,7 +161,7 @@ class PolyReLUClassifier(Answers):
         else:
             head = self._start(rows, centre, owner, seed).to(device)
         x, weights = rows.tensors(device, head.net.w.dtype)
-        points = Points.of(head.net, x, z.to(device), weights)
+        points = Points(head.net, x, z.to(device), weights)
         schedule = Schedule(self.max_iter, self.batch_size, self.tol, self.n_iter_no_change)
         accuracy = None
         if aside is not None:
@@ -211,7 +211,7 @@ class PolyReLUClassifier(Answers):
         if going is None or going[0] != made:  # also after set_params
             going = made, self._training(head), random
         x, weights = rows.tensors(device, head.net.w.dtype)
-        points = Points.of(head.net, x, torch.from_numpy(rows.y).to(device), weights)
+        points = Points(head.net, x, torch.from_numpy(rows.y).to(device), weights)
         epoch = len(getattr(self, "loss_curve_", [])) + 1
         (loss,) = epochs_of(
             going[1], points, going[2], batch=self.batch_size, first=epoch, last=epoch

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol, get_args, runtime_checkable
 
@@ -214,20 +214,12 @@ class Points:
     net: PolyReLUNet
     x: Float[Tensor, "n D"]
     y: Int64[Tensor, " n"]
-    weights: Float[Tensor, " n"] | None
-    known: tuple[Float[Tensor, "n D"], Float[Tensor, "n 1"] | None] | None
+    weights: Float[Tensor, " n"] | None = None
+    known: tuple[Float[Tensor, "n D"], Float[Tensor, "n 1"] | None] | None = field(init=False)
 
-    @staticmethod
-    def of(
-        net: PolyReLUNet,
-        x: Float[Tensor, "n D"],
-        y: Int64[Tensor, " n"],
-        weights: Float[Tensor, " n"] | None = None,
-    ) -> Points:
-        """Points for this net, and for others that read them in its way."""
-        return Points(
-            net, x, y, weights, net.prepared(x) if x.numel() <= PREPARED_AT_ONCE else None
-        )
+    def __post_init__(self) -> None:
+        known = self.net.prepared(self.x) if self.x.numel() <= PREPARED_AT_ONCE else None
+        object.__setattr__(self, "known", known)
 
     def batches(self, orders: Sequence[Int64[Tensor, " _"]]) -> Iterator[Batch]:
         """The batches of these rows."""
@@ -340,7 +332,7 @@ def train_logits(
         generator.set_state(known["generator"])
     elif watch is not None and watch(0, training.shown()):
         return training.nets()
-    points = Points.of(nets[0], x, y, share)
+    points = Points(nets[0], x, y, share)
     for epoch, _ in training.epochs(points, order, batch=batch, last=epochs, first=begun + 1):
         if watch is not None and watch(epoch, training.shown()):
             break

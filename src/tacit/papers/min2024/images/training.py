@@ -156,30 +156,27 @@ def train_chunk(
         }
 
     made = bench.models.made(recipes, train, watched_recipe(watched, pictures) if watched else None)
-
-    def stacked(values: Mapping[Key, np.ndarray], axis: int) -> np.ndarray:
-        """As (..., p, seed, ...), these two at `axis`."""
-        rows = [np.stack([values[p, seed] for seed in seeds], axis) for p in config.p]
-        return np.stack(rows, axis)
-
-    weights = {
-        name: (("p", "seed", *own), stacked({k: numbers(m.net, name) for k, m in made.items()}, 0))
-        for name, own in DIMS.items()
-    }
-    names = made[config.p[0], seeds[0]].curves
-    curves = {name: stacked({k: m.curves[name] for k, m in made.items()}, 1) for name in names}
     if not watched:
-        ends = [
-            moved(replace(start, w=w, v=v, b=b), bench.device)
-            for start, w, v, b in zip(
-                starts.values(), *(torch.from_numpy(weights[name][1]) for name in DIMS), strict=True
-            )
-        ]
-        curves = {"test_accuracy": accuracy(ends, tested, pictures.test_y)[None]}
+        ends = [moved(alone(one.net), bench.device) for one in made.values()]
+        right = accuracy(ends, tested, pictures.test_y)
+        made = {
+            key: Made(one.net, {"test_accuracy": share})
+            for (key, one), share in zip(made.items(), right, strict=True)
+        }
     epochs = watched.epochs if watched else (config.epochs,)
-    coords = {"p": list(config.p), "seed": list(seeds), "epoch": list(epochs)}
-    measured = {name: (("epoch", "p", "seed"), values) for name, values in curves.items()}
-    return xr.Dataset(weights | measured, coords=coords)
+    rows = [
+        xr.concat([dataset_of(made[p, seed], epochs) for seed in seeds], xr.Variable("seed", seeds))
+        for p in config.p
+    ]
+    whole = xr.concat(rows, xr.Variable("p", list(config.p)))
+    return whole.transpose("epoch", "p", "seed", ...)
+
+
+def dataset_of(made: Made, epochs: Sequence[int]) -> xr.Dataset:
+    """A net and its curves."""
+    weights = {name: (dims, getattr(made.net, name).numpy()) for name, dims in DIMS.items()}
+    curves = {name: ("epoch", values) for name, values in made.curves.items()}
+    return xr.Dataset({**weights, **curves}, coords={"epoch": list(epochs)})
 
 
 def recipes_of(
@@ -224,9 +221,10 @@ def member(net: PolyReLUNet, e: int) -> PolyReLUNet:
     return moved(replace(net, w=net.w[e], v=net.v[e], b=net.b[e]), "cpu")
 
 
-def numbers(net: PolyReLUNet, name: str) -> np.ndarray:
-    """A tensor of a net."""
-    return getattr(net, name).numpy()
+def alone(net: PolyReLUNet) -> PolyReLUNet:
+    """An ensemble of one."""
+    assert net.b is not None
+    return replace(net, w=net.w[None], v=net.v[None], b=net.b[None])
 
 
 def net_of(data: xr.Dataset, p: float, like: PolyReLUNet) -> PolyReLUNet:
