@@ -13,10 +13,11 @@ import xarray as xr
 from tacit.base.progress import Silent
 from tacit.lab.bench import Bench
 from tacit.lab.models import store as store_module
+from tacit.lab.parts import DiskParts
 from tacit.lab.registry import catalogue
 from tacit.lab.settings import parse_assignments, with_settings
 from tacit.papers.min2024.images import training
-from tacit.papers.min2024.images.nets import Pictures, pictures_of
+from tacit.papers.min2024.images.nets import Nets, Pictures, pictures_of
 from tacit.papers.min2024.images.settings import ImageNets
 from tacit.papers.min2024.images.training import Watched, trained_nets
 from tacit.train.descent import logits
@@ -130,6 +131,28 @@ def test_each_seed_is_a_part_also_where_all_are_trained_at_once(
     parts = Memory({"nets-0": gpu.parts["nets-0"]})
     trained_nets(TINY, replace(gpu, parts=parts), pictures)  # killed after its first part
     assert len(trained) == before + 1
+
+
+def test_parts_are_read_back_without_the_store(
+    pictures: Pictures, trained: list[list[float]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+
+    def go(**changes: Any) -> tuple[Nets, xr.Dataset]:
+        monkeypatch.setenv("TACIT_MODELS", str(tmp_path / str(len(said)) / str(len(trained))))
+        (tmp_path / "parts").mkdir(exist_ok=True)
+        bench = Bench("laptop", 0, "cpu", Silent(), DiskParts(tmp_path / "parts"), said.append)
+        here = replace(pictures)  # nothing of it was asked for yet, as in another process
+        return trained_nets(replace(TINY, **changes), bench, here, ALL)
+
+    nets, curves = go()
+    again, read = go()
+    assert len(trained) == 2
+    assert curves.equals(read)
+    assert all(net.w.equal(again[key].w) for key, net in nets.items())
+    go(step=2e-3)
+    assert len(trained) == 4
+    assert said == []
 
 
 def test_a_cut_training_goes_on_and_shows_the_same_curves(

@@ -81,7 +81,7 @@ def _words(entry: Entry) -> str:
         for name, value in entry.recipe.items()
         if name not in ("training", "data", "torch", "numpy")
         and value not in ("", [], None)
-        and not (isinstance(value, str) and len(value) == DIGEST)
+        and len(str(value)) < DIGEST
     }
     settings = ", ".join(f"{name} {_short(value)}" for name, value in shown.items())
     return f"{entry.recipe.get('data', '')}: {settings}"

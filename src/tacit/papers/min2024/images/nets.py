@@ -31,6 +31,7 @@ from tacit.nets.poly_relu import power
 BOX = (0.0, 1.0)
 HELD_OUT = 6  # of MNIST's 60,000 the last 60,000/6 are the released code's test set
 ROWS = 1000
+TENSORS = ("x", "y", "kind", "test_x", "test_y", "test_kind")
 
 Nets = dict[tuple[float, int], PolyReLUNet]
 """The net of each (p, seed)."""
@@ -58,14 +59,17 @@ class Pictures:
         return self.x.cpu().mean(0)
 
     @cached_property
-    def digest(self) -> str:
-        """Of the training points."""
-        return identity_of(self.x, self.y)
+    def digests(self) -> dict[str, str]:
+        """Of each of the tensors."""
+        return {name: identity_of(getattr(self, name)) for name in TENSORS}
+
+    def identity(self) -> tuple[object, ...]:
+        """What a part that is made of them depends on: hashed once, for all parts."""
+        return (Pictures, self.digests, self.shape)
 
     def to(self, device: str) -> Pictures:
         """On that device."""
-        tensors = ("x", "y", "kind", "test_x", "test_y", "test_kind")
-        return replace(self, **{name: getattr(self, name).to(device) for name in tensors})
+        return replace(self, **{name: getattr(self, name).to(device) for name in TENSORS})
 
 
 def pictures_of(dataset: str, classes: int) -> Pictures:

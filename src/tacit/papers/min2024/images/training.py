@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, partial
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -77,20 +77,14 @@ def trained_nets(
     seeds = bench.seeds(config.repeats)
     here = pictures.to(bench.device)
     apart = own_order or bench.device != "cuda"
-
-    def parts_of(chunk: list[int]) -> list[xr.Dataset]:
-        """Seeds that are trained at once, when the first of them is asked for."""
-        order = bench.generator("order", seed=chunk[0] if own_order else None)
-        train = cache(partial(train_chunk, config, bench, here, chunk, order, watched))
-
-        def of_seed(seed: int) -> xr.Dataset:
-            """One part of the run."""
-            return train().sel(seed=[seed])
-
-        return [bench.part(f"nets-{seed}", partial(of_seed, seed)) for seed in chunk]
-
+    chunks = [
+        Chunk(config, bench, here, tuple(some), own_order, watched)
+        for some in ([[seed] for seed in seeds] if apart else [seeds])
+    ]
     found = [
-        part for chunk in ([[s] for s in seeds] if apart else [seeds]) for part in parts_of(chunk)
+        bench.part(f"nets-{seed}", partial(of_seed, chunk, seed))
+        for chunk in chunks
+        for seed in chunk.seeds
     ]
     whole = xr.concat(found, "seed") if len(found) > 1 else found[0]
     like = next(iter(starts_of(config, bench, seeds[:1], here.centre).values()))
@@ -102,15 +96,37 @@ def trained_nets(
     return nets, whole.drop_vars(list(DIMS))
 
 
-def train_chunk(
-    config: ImageNets,
-    bench: Bench,
-    pictures: Pictures,
-    seeds: Sequence[int],
-    order: torch.Generator,
-    watched: Watched | None,
-) -> xr.Dataset:
+@dataclass(frozen=True)
+class Chunk:
+    """Seeds that are trained at once; `done` is what came of it, and decides nothing."""
+
+    config: ImageNets
+    bench: Bench
+    pictures: Pictures
+    seeds: tuple[int, ...]
+    own_order: bool
+    watched: Watched | None
+    done: list[xr.Dataset] = field(default_factory=list)
+
+    def identity(self) -> tuple[object, ...]:
+        """What its parts depend on."""
+        return (*(getattr(self, each.name) for each in fields(self) if each.name != "done"),)
+
+
+def of_seed(chunk: Chunk, seed: int) -> xr.Dataset:
+    """One part of the run; the first that is asked for makes all of its chunk."""
+    if not chunk.done:
+        chunk.done.append(train_chunk(chunk))
+    return chunk.done[0].sel(seed=[seed])
+
+
+def train_chunk(chunk: Chunk) -> xr.Dataset:
     """p = 1, 2, ... and these seeds, an ensemble for each p."""
+    config, bench, pictures, seeds = chunk.config, chunk.bench, chunk.pictures, chunk.seeds
+    watched, order = (
+        chunk.watched,
+        bench.generator("order", seed=seeds[0] if chunk.own_order else None),
+    )
     starts = starts_of(config, bench, seeds, pictures.centre)
     recipes = recipes_of(config, bench.device, pictures, starts, seeds, order)
     like = moved(starts[config.p[0]], bench.device)
@@ -165,7 +181,9 @@ def train_chunk(
         }
     epochs = watched.epochs if watched else (config.epochs,)
     rows = [
-        xr.concat([dataset_of(made[p, seed], epochs) for seed in seeds], xr.Variable("seed", seeds))
+        xr.concat(
+            [dataset_of(made[p, seed], epochs) for seed in seeds], xr.Variable("seed", list(seeds))
+        )
         for p in config.p
     ]
     whole = xr.concat(rows, xr.Variable("p", list(config.p)))
@@ -194,7 +212,7 @@ def recipes_of(
         "data": pictures.name,
         **{name: getattr(config, name) for name in settings},
         "beside": list(seeds) if device == "cuda" else [],
-        "points": pictures.digest,
+        "points": [pictures.digests[name] for name in ("x", "y")],
         "order": identity_of(order),
         "code": identity_of(train_logits, PolyReLUNet),
     }
@@ -210,7 +228,7 @@ def watched_recipe(watched: Watched, pictures: Pictures) -> Recipe:
     return {
         "shown": watched.shown,
         "epochs": list(watched.epochs),
-        "test": identity_of(pictures.test_x, pictures.test_y),
+        "test": [pictures.digests[name] for name in ("test_x", "test_y")],
         "code": identity_of(accuracy, curves_at),
     }
 
