@@ -5,6 +5,7 @@ from jaxtyping import install_import_hook
 install_import_hook("tacit", "typecheck.checked")
 
 import os  # noqa: E402
+import secrets  # noqa: E402
 from collections.abc import Iterator  # noqa: E402
 from pathlib import Path  # noqa: E402
 
@@ -19,6 +20,27 @@ os.environ["MPLBACKEND"] = "agg"
 # fixed examples, so that a run repeats; no clock, since the machine has neighbours
 hypothesis.settings.register_profile("tacit", max_examples=25, deadline=None, derandomize=True)
 hypothesis.settings.load_profile("tacit")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def store_of_the_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Fixtures that several tests share train their nets themselves, as tests do."""
+    with pytest.MonkeyPatch.context() as patch:
+        empty_store(tmp_path_factory, patch)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def store(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty store of trained nets for each test: none may hide a training that does not repeat."""
+    return empty_store(tmp_path_factory, monkeypatch)
+
+
+def empty_store(factory: pytest.TempPathFactory, patch: pytest.MonkeyPatch) -> Path:
+    """A folder that is not there yet."""
+    folder = factory.getbasetemp() / "models" / secrets.token_hex(8)
+    patch.setenv("TACIT_MODELS", str(folder))
+    return folder
 
 
 @pytest.fixture

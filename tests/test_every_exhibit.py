@@ -35,7 +35,12 @@ EVERY = [
 
 
 @pytest.mark.parametrize("id", EVERY)
-def test_exhibit(id: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_exhibit(
+    id: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     first = _run(id, tmp_path / "first", capsys)
     folder = tmp_path / "first" / id
     check_folder(folder, smoke=True)
@@ -49,6 +54,7 @@ def test_exhibit(id: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert again == first
     assert (folder / "provenance.json").read_bytes() == before, "a complete run was run again"
 
+    monkeypatch.setenv("TACIT_MODELS", str(tmp_path / "empty"))  # nets are trained again
     second = _repeated(id, tmp_path / "second")
     assert second == first["claims"]
     data, twin = (read_dataset(tmp_path / out / id / "result.nc") for out in ("first", "second"))

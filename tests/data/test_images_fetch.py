@@ -13,6 +13,7 @@ import pooch
 import pytest
 
 from image_server import Server, serving, tiny_cifar, tiny_images, tiny_mnist
+from tacit.base.cache import cache_folder
 from tacit.data.images import DATASETS, Dataset, download, fetch, load_images, places, present
 from tacit.errors import RunError
 
@@ -59,9 +60,9 @@ def left_over(cache: Path) -> list[str]:
 def test_the_cache_is_where_pooch_has_it(monkeypatch):
     for stated in ("/some/where", "relative", ""):
         monkeypatch.setenv("XDG_CACHE_HOME", stated)
-        assert places.cache_folder() == Path(pooch.os_cache("tacit"))
+        assert cache_folder() == Path(pooch.os_cache("tacit"))
     monkeypatch.delenv("XDG_CACHE_HOME")
-    assert places.cache_folder() == Path(pooch.os_cache("tacit"))
+    assert cache_folder() == Path(pooch.os_cache("tacit"))
 
 
 def test_a_part_is_downloaded_once_and_only_its_files(mnist, server, cache):

@@ -15,7 +15,7 @@ from torch import Tensor
 from tacit.errors import CallError, RunError
 from tacit.nets import PolyReLUNet, poly_relu_start
 from tacit.train import LogitTraining, train_logits
-from tacit.train.descent.logits import Batch
+from tacit.train.descent.logits import Batch, Points
 from tacit.train.descent.updates import updater
 
 READINGS = {"released": (True, False), "written": (False, True), "raw": (False, False)}
@@ -160,6 +160,39 @@ def test_a_training_goes_on_after_a_pickle() -> None:
     for one in (training, again):
         one.show(x, y)
     assert torch.equal(training.nets()[0].w, again.nets()[0].w)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+def test_a_training_goes_on_from_its_state_bit_for_bit(optimizer: str) -> None:
+    x, y = points()
+    nets = [start(1.0, seeds=(0, 1)), start(3.0, seeds=(2, 3), bias=False)]
+    training = LogitTraining(nets, optimizer=optimizer)
+    for _ in range(3):
+        training.show(x, y)
+    state = training.state()
+    again = LogitTraining(nets, optimizer=optimizer)
+    again.restore({name: t.clone() for name, t in state.items()})
+    for one in (training, again):
+        one.show(x, y)
+        one.show(x[:7], y[:7])
+    for one, other in zip(training.nets(), again.nets(), strict=True):
+        assert torch.equal(one.w, other.w)
+        assert torch.equal(one.v, other.v)
+    # a state is a copy: the steps after it left it alone
+    third = LogitTraining(nets, optimizer=optimizer)
+    third.restore(state)
+    assert not torch.equal(third.nets()[0].w, training.nets()[0].w)
+
+
+def test_an_epoch_tells_the_mean_loss_on_the_way() -> None:
+    x, y = points(10)
+    training, twin = (LogitTraining([start(2.0, seeds=(0, 1))]) for _ in range(2))
+    order = torch.randperm(10, generator=torch.Generator().manual_seed(2))
+    shown = Points(training.start[0], x, y)
+    ((epoch, losses),) = training.epochs(shown, lambda: order, batch=4, first=5, last=5)
+    each = [twin.show(x[rows], y[rows]) * len(rows) / 10 for rows in order.split(4)]
+    assert epoch == 5
+    torch.testing.assert_close(losses, torch.stack(each).sum(0), rtol=1e-12, atol=0)
 
 
 def test_a_loss_that_blows_up_is_told() -> None:

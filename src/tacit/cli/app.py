@@ -1,4 +1,4 @@
-"""The commands: list, show, run, verify, audit, data, cite. Nothing heavy is imported before a run begins."""
+"""The commands: list, show, run, verify, audit, data, models, cite. Nothing heavy is imported before a run."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import typer
 
 from tacit.cli.data import data_app
 from tacit.cli.lines import complain, print_json
+from tacit.cli.models import models_app
 from tacit.errors import CallError, RunError
 from tacit.lab.exhibit import SCALES, Exhibit
 from tacit.lab.folder import settle
@@ -23,6 +24,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # help without rich is there in half the time
 )
 app.add_typer(data_app, name="data")
+app.add_typer(models_app, name="models")
 
 NONE: list[str] = []  # a default that typer reads and never writes to
 

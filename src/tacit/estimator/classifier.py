@@ -19,11 +19,10 @@ from tacit.base.device import choose_device
 from tacit.errors import CallError
 from tacit.estimator.answers import Answers
 from tacit.estimator.fitting import (
-    Sample,
     Schedule,
     accuracy_of,
+    epochs_of,
     fit_net,
-    one_epoch,
     own_outputs,
     start_head,
 )
@@ -40,6 +39,7 @@ from tacit.estimator.rows import (
 )
 from tacit.estimator.saving import read_classifier
 from tacit.train import LogitTraining
+from tacit.train.descent.logits import Points
 
 
 def knows_partial_fit(classifier: PolyReLUClassifier) -> bool:
@@ -161,13 +161,13 @@ class PolyReLUClassifier(Answers):
         else:
             head = self._start(rows, centre, owner, seed).to(device)
         x, weights = rows.tensors(device, head.net.w.dtype)
-        sample = Sample(x, z.to(device), weights)
+        points = Points(head.net, x, z.to(device), weights)
         schedule = Schedule(self.max_iter, self.batch_size, self.tol, self.n_iter_no_change)
         accuracy = None
         if aside is not None:
             x, weights = aside.tensors(device, head.net.w.dtype)
             accuracy = partial(accuracy_of, head, x, torch.from_numpy(aside.y).to(device), weights)
-        fitted = fit_net(self._training(head), sample, schedule, random, accuracy)
+        fitted = fit_net(self._training(head), points, schedule, random, accuracy)
         self.classes_, self.centre_, self.subclasses_ = classes, centre, named
         self._keep(replace(head, net=fitted.net), fitted.losses, again=again)
         self.validation_scores_ = fitted.scores or None
@@ -211,9 +211,11 @@ class PolyReLUClassifier(Answers):
         if going is None or going[0] != made:  # also after set_params
             going = made, self._training(head), random
         x, weights = rows.tensors(device, head.net.w.dtype)
-        sample = Sample(x, torch.from_numpy(rows.y).to(device), weights)
+        points = Points(head.net, x, torch.from_numpy(rows.y).to(device), weights)
         epoch = len(getattr(self, "loss_curve_", [])) + 1
-        loss = one_epoch(going[1], sample, self.batch_size, going[2], epoch)
+        (loss,) = epochs_of(
+            going[1], points, going[2], batch=self.batch_size, first=epoch, last=epoch
+        )
         self.classes_, self._going = known, going
         self._keep(replace(head, net=going[1].nets()[0]), [loss], again=not first)
         return self

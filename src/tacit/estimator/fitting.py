@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import torch
@@ -14,18 +14,9 @@ from tacit.errors import RunError
 from tacit.estimator.head import Head
 from tacit.estimator.rows import Array, Rows
 from tacit.nets import PolyReLUNet, poly_relu_start
-from tacit.train.descent.logits import LogitTraining, check_losses
+from tacit.train.descent.logits import LogitTraining, Points
 
 MOST_LOSS = 1e30  # no training comes back from there
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Points as the net takes them, their outputs 0..K-1, and weights of mean 1 (None: all 1)."""
-
-    x: Float[Tensor, "n D"]
-    z: Int64[Tensor, " n"]
-    weights: Float[Tensor, " n"] | None = None
 
 
 @dataclass(frozen=True)
@@ -48,28 +39,33 @@ class Fitted:
     converged: bool
 
 
-def one_epoch(
-    training: LogitTraining, sample: Sample, batch: int, random: RandomState, epoch: int
-) -> float:
-    """Every point once, in a new order; the mean of the losses on the way."""
-    n = len(sample.x)
-    order = torch.from_numpy(random.permutation(n)).to(sample.x.device)
-    total = sample.x.new_zeros(1)
-    for rows in order.split(batch):
-        weights = None if sample.weights is None else sample.weights[rows]
-        total += training.show(sample.x[rows], sample.z[rows], weights) * (len(rows) / n)
-    check_losses(total, epoch)
-    if float(total) > MOST_LOSS:
-        raise RunError(
-            f"the loss is {float(total):.3g} in epoch {epoch}, it blows up: take a smaller "
-            "learning_rate, or scale X"
-        )
-    return float(total)
+def epochs_of(
+    training: LogitTraining,
+    points: Points,
+    random: RandomState,
+    *,
+    batch: int,
+    last: int,
+    first: int = 1,
+) -> Iterator[float]:
+    """The mean loss of each epoch, in orders that numpy draws."""
+
+    def order() -> Int64[Tensor, " n"]:
+        """All rows, by chance."""
+        return torch.from_numpy(random.permutation(len(points.x)))
+
+    for epoch, losses in training.epochs(points, order, batch=batch, last=last, first=first):
+        if float(losses) > MOST_LOSS:
+            raise RunError(
+                f"the loss is {float(losses):.3g} in epoch {epoch}, it blows up: take a smaller "
+                "learning_rate, or scale X"
+            )
+        yield float(losses)
 
 
 def fit_net(
     training: LogitTraining,
-    sample: Sample,
+    points: Points,
     schedule: Schedule,
     random: RandomState,
     accuracy: Callable[[PolyReLUNet], float] | None,
@@ -78,8 +74,8 @@ def fit_net(
     losses: list[float] = []
     scores: list[float] = []
     best, waited, kept = -float("inf"), 0, None
-    for epoch in range(1, schedule.epochs + 1):
-        losses.append(one_epoch(training, sample, schedule.batch, random, epoch))
+    for loss in epochs_of(training, points, random, batch=schedule.batch, last=schedule.epochs):
+        losses.append(loss)
         if accuracy is not None:
             scores.append(accuracy(training.shown()[0]))
         now = -losses[-1] if accuracy is None else scores[-1]

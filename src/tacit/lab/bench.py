@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import torch
     import xarray as xr
 
+    from tacit.lab.models.store import Models
+
 T = TypeVar("T")
 
 
@@ -82,6 +84,14 @@ class Bench:
     def identity(self) -> tuple[object, ...]:
         """What of the bench can change a result, for `identity_of`: no bars, no warnings, no store."""
         return self.scale, self.seed, self.device, stream_of
+
+    @property
+    def models(self) -> Models:
+        """The store of trained nets, which exhibits share."""
+        from tacit.lab.models.shelf import models_folder
+        from tacit.lab.models.store import Models
+
+        return Models(models_folder(), self.tell, self.device)
 
     def steps(self, items: Iterable[T], label: str) -> Iterator[T]:
         """Iterate with a progress bar that shows the step and the time left."""

@@ -11,11 +11,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from tacit.base.cache import cache_folder
 from tacit.base.device import choose_device
 from tacit.data.features.cache import FeatureCache
 from tacit.data.features.extractor import WHITE, Extractor, Source
 from tacit.data.images import Features
-from tacit.data.images.places import cache_folder
 from tacit.errors import CallError, RunError
 
 PART = 1000  # images: what an interruption can cost, and no more files than needed

@@ -6,14 +6,13 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
+from tacit.base.cache import cache_folder, stated_folder
 from tacit.data.images.catalogue import DataFile, Dataset, Part
 from tacit.data.images.download import DownloadError, download
 from tacit.data.images.places import (
     VARIABLE,
-    cache_folder,
     check,
     copies_of,
-    data_folder,
     folders_of,
     is_whole,
     look,
@@ -63,7 +62,7 @@ def _download(dataset: Dataset, files: Sequence[DataFile]) -> None:
     try:
         download(dataset, files, place)
     except DownloadError as error:
-        given = data_folder()
+        given = stated_folder(VARIABLE)
         unset = ""
         if given is not None and not given.is_dir():
             unset = f" (${VARIABLE} is {given}, which is no folder)"

@@ -3,41 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import sys
 from functools import cache
 from pathlib import Path
 
+from tacit.base.cache import cache_folder, stated_folder
 from tacit.data.images.catalogue import DataFile, Dataset, find_dataset
 from tacit.errors import RunError
 
 VARIABLE = "TACIT_DATA"
 
 
-def cache_folder() -> Path:
-    """The user's cache, where downloads go: the rule of pooch.os_cache("tacit"), without pooch."""
-    home = Path.home()
-    if sys.platform == "win32":
-        local = os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local"
-        return Path(local) / "tacit" / "tacit" / "Cache"
-    stated = os.environ.get("XDG_CACHE_HOME", "")
-    if os.path.isabs(stated):  # the XDG rule: anything else is as good as unset
-        return Path(stated) / "tacit"
-    return (
-        home.joinpath(*(("Library", "Caches") if sys.platform == "darwin" else (".cache",)))
-        / "tacit"
-    )
-
-
-def data_folder() -> Path | None:
-    """The folder that $TACIT_DATA names, if it is set."""
-    stated = os.environ.get(VARIABLE, "")
-    return Path(stated).expanduser() if stated.strip() else None
-
-
 def folders_of(dataset: Dataset) -> list[Path]:
     """The folders in which the files of the set may lie, in the order in which they are looked at."""
-    places = [cache_folder()] if (given := data_folder()) is None else [given, cache_folder()]
+    places = (
+        [cache_folder()] if (given := stated_folder(VARIABLE)) is None else [given, cache_folder()]
+    )
     return [place / dataset.folder for place in places]
 
 

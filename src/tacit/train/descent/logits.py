@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, get_args
+from typing import Any, Protocol, get_args, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int64
@@ -37,6 +37,17 @@ State = dict[str, Tensor]
 PREPARED_AT_ONCE = 2**28  # numbers: a GB
 
 Watch = Callable[[int, tuple[PolyReLUNet, ...]], bool | None]
+
+
+@runtime_checkable
+class Checkpoints(Protocol):
+    """Where a training leaves, after an epoch, all that it needs to go on from there."""
+
+    def last(self) -> tuple[int, State] | None:
+        """The last finished epoch that was kept, and the state after it."""
+
+    def offer(self, epoch: int, state: Callable[[], State]) -> None:
+        """An epoch is finished: keep its state, or let it pass."""
 
 
 class LogitTraining:
@@ -87,6 +98,38 @@ class LogitTraining:
                 found.append((f"{i}.{e}", net.p, {name: t[e] for name, t in flat.items()}))
         return found
 
+    def state(self) -> State:
+        """Copies of all that moves: weights, and what the update remembers of its steps."""
+        held = {
+            f"{i}.{name}": t for i, state in enumerate(self.states) for name, t in state.items()
+        }
+        return {name: t.clone() for name, t in (held | self.update.state()).items()}
+
+    def restore(self, state: State) -> None:
+        """Go on from there: what follows is, bit for bit, what would have followed then."""
+        for i, own in enumerate(self.states):
+            for name, t in own.items():
+                t.copy_(state[f"{i}.{name}"])
+        self.update.restore(state, self.start[0].w.device)
+
+    def epochs(
+        self,
+        points: Points,
+        order: Callable[[], Int64[Tensor, " n"]],
+        *,
+        batch: int,
+        last: int,
+        first: int = 1,
+    ) -> Iterator[tuple[int, Float[Tensor, " members"]]]:
+        """Every point once an epoch, in a new order: the epoch, and the mean of the losses on the way."""
+        for epoch in range(first, last + 1):
+            rows = order().to(points.y.device).split(batch)
+            losses = self.show_each(partial(points.batches, rows))
+            bad = losses[~torch.isfinite(losses)]
+            if len(bad):
+                raise RunError(f"the loss is {float(bad[0])} in epoch {epoch}: take a smaller step")
+            yield epoch, losses
+
     @torch.no_grad()
     def show(
         self,
@@ -100,7 +143,7 @@ class LogitTraining:
 
     @torch.no_grad()
     def show_each(self, batches: Callable[[], Iterable[Batch]]) -> Float[Tensor, " members"]:
-        """A step on each of the batches in turn, by every net alone; the losses before the last of them.
+        """A step on each of the batches in turn, by every net alone; the mean of the losses before each.
 
         A net takes all of them before its thread goes on to another: no thread waits for a slower one after each
         batch, and the net stays in the cache.
@@ -109,26 +152,29 @@ class LogitTraining:
         def move(part: tuple[str, float, State]) -> Tensor:
             """One part, by its own gradients."""
             name, p, state = part
+            total = state["w"].new_zeros(state["w"].shape[:-2])
             with torch.no_grad():  # a thread has a gradient mode of its own
                 for batch in batches():
                     loss, gradients = gradients_of(state, p, batch, self.loss)
+                    total += loss * batch.share
                     if self.weight_decay:
                         for key, gradient in gradients.items():
                             gradient.add_(state[key], alpha=self.weight_decay)
                     self.update(name, list(state.values()), list(gradients.values()))
-            return loss.flatten()
+            return total.flatten()
 
         return torch.cat(side_by_side(move, self.parts(), self.workers))
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Points as the neurons see them (n, D), their scales (1, n), labels, and weights of mean 1."""
+    """Points as the neurons see them (n, D), their scales (1, n), labels, weights of mean 1, share of all."""
 
     u: Float[Tensor, "n D"]
     scale: Float[Tensor, "one n"] | None
     y: Int64[Tensor, " n"]
     weights: Float[Tensor, " n"] | None
+    share: float = 1.0
 
     @staticmethod
     def of(
@@ -136,9 +182,10 @@ class Batch:
         scale: Float[Tensor, "n 1"] | None,
         y: Int64[Tensor, " n"],
         weights: Float[Tensor, " n"] | None,
+        share: float = 1.0,
     ) -> Batch:
         """From points as `PolyReLUNet.prepared` gives them."""
-        return Batch(u, None if scale is None else scale.T, y, weights)
+        return Batch(u, None if scale is None else scale.T, y, weights, share)
 
     def slopes(
         self, logits: Float[Tensor, "*e C n"], loss: LossName
@@ -157,6 +204,33 @@ class Batch:
         c.scatter_(-2, own, -c.sum(-2, keepdim=True))
         weights = 1 / n if self.weights is None else self.weights / n
         return (losses * weights).sum(-1), c.mul_(weights)
+
+
+@dataclass(frozen=True)
+class Points:
+    """All points, their labels and weights of mean 1 (None: all 1), and the points as the net's neurons see them.
+
+    They are prepared once, unless a second copy of them is too much.
+    """
+
+    net: PolyReLUNet
+    x: Float[Tensor, "n D"]
+    y: Int64[Tensor, " n"]
+    weights: Float[Tensor, " n"] | None = None
+    known: tuple[Float[Tensor, "n D"], Float[Tensor, "n 1"] | None] | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        known = self.net.prepared(self.x) if self.x.numel() <= PREPARED_AT_ONCE else None
+        object.__setattr__(self, "known", known)
+
+    def batches(self, orders: Sequence[Int64[Tensor, " _"]]) -> Iterator[Batch]:
+        """The batches of these rows."""
+        for rows in orders:
+            u, scale = (
+                self.net.prepared(self.x[rows]) if self.known is None else chosen(*self.known, rows)
+            )
+            weights = None if self.weights is None else self.weights[rows]
+            yield Batch.of(u, scale, self.y[rows], weights, len(rows) / len(self.x))
 
 
 def gradients_of(
@@ -223,12 +297,14 @@ def train_logits(
     weight_decay: float = 0.0,
     watch: Watch | None = None,
     workers: int = 1,
+    checkpoints: Checkpoints | None = None,
 ) -> tuple[PolyReLUNet, ...]:
     """Train copies of the nets, all on the same batches, in a new random order each epoch.
 
     `weights` of the points are scaled to mean 1. `watch(epoch, nets)` is called at 0 and after each epoch with
     the nets themselves, which move on: it may measure them, and stops the training by returning True.
-    `workers` threads share the nets; the result does not depend on their number.
+    `workers` threads share the nets; the result does not depend on their number. From the last of `checkpoints`
+    it goes on, and epochs up to that one are not watched again.
     """
     check_data(nets, x, y, weights)
     if epochs < 0 or batch < 1:
@@ -242,24 +318,28 @@ def train_logits(
         workers=workers,
     )
     share = None if weights is None else weights / weights.mean()
-    # prepared once, unless a second copy of the points is too much
-    known = nets[0].prepared(x) if x.numel() <= PREPARED_AT_ONCE else None
 
-    def pieces(orders: Sequence[Int64[Tensor, " _"]]) -> Iterator[Batch]:
-        """The batches of an epoch."""
-        for rows in orders:
-            u, scale = nets[0].prepared(x[rows]) if known is None else chosen(*known, rows)
-            yield Batch.of(u, scale, y[rows], None if share is None else share[rows])
+    def order() -> Int64[Tensor, " n"]:
+        """All rows, by chance."""
+        return torch.randperm(len(x), generator=generator, device=generator.device)
 
-    for epoch in range(epochs + 1):
-        if epoch:
-            order = torch.randperm(len(x), generator=generator, device=generator.device).to(
-                x.device
-            )
-            seen = training.show_each(partial(pieces, order.split(batch)))
-            check_losses(seen, epoch)
+    def state() -> State:
+        """After an epoch: the nets, the update, and the orders that are still to come."""
+        return training.state() | {"generator": generator.get_state()}
+
+    begun = 0
+    if checkpoints is not None and (found := checkpoints.last()) is not None:
+        begun, known = found
+        training.restore(known)
+        generator.set_state(known["generator"])
+    elif watch is not None and watch(0, training.shown()):
+        return training.nets()
+    points = Points(nets[0], x, y, share)
+    for epoch, _ in training.epochs(points, order, batch=batch, last=epochs, first=begun + 1):
         if watch is not None and watch(epoch, training.shown()):
             break
+        if checkpoints is not None:
+            checkpoints.offer(epoch, state)
     return training.nets()
 
 
@@ -282,13 +362,6 @@ def trained_parts(net: PolyReLUNet) -> State:
         name: t.detach().clone(memory_format=torch.contiguous_format)
         for name, t in vars_of(net).items()
     }
-
-
-def check_losses(losses: Float[Tensor, " members"], epoch: int) -> None:
-    """A loss that is not finite ends the run."""
-    bad = losses[~torch.isfinite(losses)]
-    if len(bad):
-        raise RunError(f"the loss is {float(bad[0])} in epoch {epoch}: take a smaller step")
 
 
 def check_settings(

@@ -21,6 +21,12 @@ class Update(Protocol):
     def __call__(self, name: str, parameters: list[Tensor], gradients: list[Tensor]) -> None:
         """One step."""
 
+    def state(self) -> dict[str, Tensor]:
+        """What it remembers of its steps, by names that `restore` knows."""
+
+    def restore(self, state: dict[str, Tensor], device: torch.device) -> None:
+        """Go on from there; other names in `state` are left alone."""
+
 
 @dataclass
 class Sgd:
@@ -32,6 +38,13 @@ class Sgd:
         """One step."""
         for parameter, gradient in zip(parameters, gradients, strict=True):
             parameter.sub_(gradient, alpha=self.step)
+
+    def state(self) -> dict[str, Tensor]:
+        """Nothing."""
+        return {}
+
+    def restore(self, state: dict[str, Tensor], device: torch.device) -> None:
+        """Nothing."""
 
 
 @dataclass
@@ -60,6 +73,23 @@ class Adam:
             fused=True, amsgrad=False, maximize=False, weight_decay=0.0,
             beta1=BETAS[0], beta2=BETAS[1], eps=EPSILON, lr=self.step,
         )  # fmt: skip
+
+    def state(self) -> dict[str, Tensor]:
+        """Both means and the count of steps, of every parameter: `adam/NET/WHICH/PARAMETER`."""
+        return {
+            f"adam/{name}/{which}/{i}": t
+            for name, held in self.means.items()
+            for which, parts in enumerate(held)
+            for i, t in enumerate(parts)
+        }
+
+    def restore(self, state: dict[str, Tensor], device: torch.device) -> None:
+        """Go on from there."""
+        self.means = {}
+        keys = [key.split("/") for key in state if key.startswith("adam/")]
+        for _, name, which, i in sorted(keys, key=lambda key: int(key[3])):
+            held = self.means.setdefault(name, ([], [], []))
+            held[int(which)].append(state[f"adam/{name}/{which}/{i}"].to(device, copy=True))
 
 
 def updater(optimizer: Optimizer, step: float) -> Update:

@@ -33,9 +33,9 @@ from tacit.papers.min2024.images.nets import (
     Pictures,
     outlived,
     pictures_of,
-    trained_nets,
     unbroken,
 )
+from tacit.papers.min2024.images.training import Watched, trained_nets
 
 PICTURES = 10  # test images shown, one a label
 LOOKED_AT = 1000  # test points among which they are found
@@ -46,7 +46,8 @@ def run(config: Curves, bench: Bench) -> Outcome:
     """Train, attack, judge."""
     bench.tell(other_data(config, bench))
     pictures = pictures_of(config.dataset, config.classes)
-    nets, curves = trained_nets(config, bench, pictures, config.shown)
+    watched = Watched(config.shown, tuple(range(config.epochs + 1)))
+    nets, curves = trained_nets(config, bench, pictures, watched)
     attack = Attack("inf", config.radius, config.points)
     left = outlived(nets, bench, pictures, attack, steps=config.steps)
     first = {p: nets[p, bench.seed] for p in config.p}

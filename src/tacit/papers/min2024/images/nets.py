@@ -1,16 +1,14 @@
-"""Images, nets trained on them, their robust accuracy: what Figures 3 and 6 and Table 1 share (Section 5.2.1).
+"""Images, and what nets make of them, clean and attacked: what Figures 3, 4, 6 and Table 1 share (Section 5.2).
 
 The released code trains on the first 50,000 of MNIST's 60,000 training images and tests on the last 10,000; the
-test images of MNIST are never seen. Other data sets have their own two parts. All nets see the points in one
-order, so that what differs between them is p and the start; seeds trained together or one by one end alike.
+test images of MNIST are never seen. Other data sets have their own two parts.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -21,19 +19,19 @@ from torch import Tensor
 
 from tacit.attack import apgd, cross_entropy
 from tacit.attack.ball.driver import AnyLoss
+from tacit.base.identity import identity_of
 from tacit.base.linalg import power
 from tacit.base.threads import cores, side_by_side
 from tacit.data.images import load_images
 from tacit.errors import CallError
 from tacit.lab.bench import Bench
 from tacit.measure.rank import stable_rank_of_gram
-from tacit.nets import PolyReLUNet, poly_relu_start
-from tacit.papers.min2024.images.settings import ImageNets
-from tacit.train import train_logits
+from tacit.nets import PolyReLUNet
 
 BOX = (0.0, 1.0)
 HELD_OUT = 6  # of MNIST's 60,000 the last 60,000/6 are the released code's test set
 ROWS = 1000
+TENSORS = ("x", "y", "kind", "test_x", "test_y", "test_kind")
 
 Nets = dict[tuple[float, int], PolyReLUNet]
 """The net of each (p, seed)."""
@@ -44,7 +42,7 @@ Seen = tuple[Float[Tensor, "n D"], Float[Tensor, "n 1"] | None]
 
 @dataclass(frozen=True)
 class Pictures:
-    """Pixels in [0, 1] as rows, and labels modulo the number of classes; `kind` is the label as published."""
+    """Pixels in [0, 1], or features, as rows; labels modulo the number of classes; `kind` is the label itself."""
 
     x: Float[Tensor, "n D"]
     y: Int64[Tensor, " n"]
@@ -53,16 +51,25 @@ class Pictures:
     test_y: Int64[Tensor, " m"]
     test_kind: Int64[Tensor, " m"]
     shape: tuple[int, ...]
+    name: str
 
-    @property
+    @cached_property
     def centre(self) -> Float[Tensor, " D"]:
-        """The mean training image."""
-        return self.x.mean(0)
+        """The mean training image, on the CPU: the same wherever the nets are trained."""
+        return self.x.cpu().mean(0)
+
+    @cached_property
+    def digests(self) -> dict[str, str]:
+        """Of each of the tensors."""
+        return {name: identity_of(getattr(self, name)) for name in TENSORS}
+
+    def identity(self) -> tuple[object, ...]:
+        """What a part that is made of them depends on: hashed once, for all parts."""
+        return (Pictures, self.digests, self.shape)
 
     def to(self, device: str) -> Pictures:
         """On that device."""
-        tensors = ("x", "y", "kind", "test_x", "test_y", "test_kind")
-        return replace(self, **{name: getattr(self, name).to(device) for name in tensors})
+        return replace(self, **{name: getattr(self, name).to(device) for name in TENSORS})
 
 
 def pictures_of(dataset: str, classes: int) -> Pictures:
@@ -78,103 +85,12 @@ def pictures_of(dataset: str, classes: int) -> Pictures:
         test = load_images(dataset, "test")
         test_x, test_kind = test.pixels(), torch.from_numpy(test.y)
     shape = tuple(train.x.shape[1:])
-    return Pictures(x, kind % classes, kind, test_x, test_kind % classes, test_kind, shape)
+    return Pictures(x, kind % classes, kind, test_x, test_kind % classes, test_kind, shape, dataset)
 
 
 def workers(device: str) -> int:
     """Threads for nets side by side: a GPU is shared by its own means (and starts badly from two threads)."""
     return 1 if device == "cuda" else cores()
-
-
-def starts_of(
-    config: ImageNets, bench: Bench, seeds: Sequence[int], centre: Float[Tensor, " D"]
-) -> list[PolyReLUNet]:
-    """An ensemble over the seeds for each p; w uniform in +-sqrt(6/width), as the released code draws it."""
-    return [
-        poly_relu_start(
-            len(centre),
-            config.width,
-            config.classes,
-            p,
-            [bench.generator("net", p, seed=seed) for seed in seeds],
-            bound=math.sqrt(6 / config.width),
-            centre=centre,
-            normalize_input=config.layer == "released",
-            unit=config.layer == "written",
-        )
-        for p in config.p
-    ]
-
-
-def trained_nets(
-    config: ImageNets, bench: Bench, pictures: Pictures, shown: int = 0
-) -> tuple[Nets, xr.Dataset]:
-    """The trained nets, and what they were epoch by epoch on `shown` training points (0: at the end alone).
-
-    The data set has test_accuracy and, where points are shown, train_accuracy and stable_rank (epoch, p, seed).
-    A GPU trains all seeds at once; on a CPU each seed is a part of its own, which survives a kill.
-    """
-    seeds = bench.seeds(config.repeats)
-    here = pictures.to(bench.device)
-    chunks = [seeds] if bench.device == "cuda" else [[seed] for seed in seeds]
-    found = [
-        bench.part(
-            f"nets-{'-'.join(map(str, chunk))}",
-            partial(train_chunk, config, bench, here, chunk, shown),
-        )
-        for chunk in chunks
-    ]
-    whole = xr.concat(found, "seed") if len(found) > 1 else found[0]
-    like = starts_of(config, bench, seeds[:1], pictures.centre.cpu())[0]
-    nets = {
-        (p, seed): moved(net_of(whole.sel(p=p, seed=seed), p, like), bench.device)
-        for p in config.p
-        for seed in seeds
-    }
-    return nets, whole.drop_vars(["w", "v", "b"])
-
-
-def train_chunk(
-    config: ImageNets, bench: Bench, pictures: Pictures, seeds: Sequence[int], shown: int
-) -> xr.Dataset:
-    """p = 1, 2, ... and these seeds as one ensemble."""
-    starts = starts_of(config, bench, seeds, pictures.centre.cpu())
-    epochs = range(config.epochs + 1) if shown else (config.epochs,)
-    seen: dict[str, list[np.ndarray]] = {}
-    like = moved(starts[0], bench.device)
-    seen_by, tested = like.prepared(pictures.x[:shown]), like.prepared(pictures.test_x)
-    with bench.progress.track("training", config.epochs) as advance:
-
-        def watch(epoch: int, nets: tuple[PolyReLUNet, ...]) -> None:
-            """Measure, and tell that an epoch is done."""
-            if epoch in epochs:
-                values = {"test_accuracy": accuracy(nets, tested, pictures.test_y)}
-                if shown:
-                    values |= curves_at(nets, seen_by, pictures.y[:shown])
-                for name, value in values.items():
-                    seen.setdefault(name, []).append(value)
-            if epoch:
-                advance()
-
-        nets = train_logits(
-            [moved(net, bench.device) for net in starts],
-            pictures.x,
-            pictures.y,
-            epochs=config.epochs,
-            batch=min(config.batch, len(pictures.x)),
-            generator=bench.generator("order"),
-            step=config.step,
-            watch=watch,
-            workers=workers(bench.device),
-        )
-    dims = {"w": ("neuron", "dim"), "v": ("class", "neuron"), "b": ("class",)}
-    weights = {
-        name: (("p", "seed", *own), np.stack([getattr(net, name).cpu().numpy() for net in nets]))
-        for name, own in dims.items()
-    }
-    curves = {name: (("epoch", "p", "seed"), np.stack(value)) for name, value in seen.items()}
-    coords = {"p": list(config.p), "seed": list(seeds), "epoch": list(epochs)}
-    return xr.Dataset(weights | curves, coords=coords)
 
 
 def rightly(logits: Float[Tensor, "*e n C"], y: Int64[Tensor, " n"]) -> Float[Tensor, "*e"]:
@@ -230,18 +146,6 @@ def curves_at(
     return {"train_accuracy": share, "stable_rank": rank}
 
 
-def net_of(data: xr.Dataset, p: float, like: PolyReLUNet) -> PolyReLUNet:
-    """One trained net, reading its points as its start did."""
-    w, v, b = (torch.from_numpy(np.array(data[name].values)) for name in ("w", "v", "b"))
-    return replace(like, w=w, v=v, b=b, p=p)
-
-
-def moved(net: PolyReLUNet, device: str) -> PolyReLUNet:
-    """The net on that device."""
-    names = ("w", "v", "b", "centre")
-    return replace(net, **{name: getattr(net, name).to(device) for name in names})
-
-
 @dataclass(frozen=True)
 class Attack:
     """One column of robust accuracies: a norm, its radii, on how many test points."""
@@ -261,13 +165,14 @@ def outlived(
     loss: AnyLoss = cross_entropy,
     starts: Sequence[str] = ("random",),
     larger_balls: bool = False,
-    name: str = "attack",
+    box: tuple[float, float] | None = BOX,
+    name: str | None = None,
 ) -> xr.DataArray:
     """How many of the radii, in ascending order, each of the first test points outlives, (p, seed, point).
 
     As released: APGD on the cross-entropy from one random start (AutoAttack's apgd-ce), in the box [0, 1]; in l1
-    AutoAttack has five starts and `larger_balls`. A
-    point that is broken leaves the attack, and one that a smaller radius broke never enters it.
+    AutoAttack has five starts and `larger_balls`. A point that is broken leaves the attack, and one that a
+    smaller radius broke never enters it. `name` is that of the parts.
     """
     x, y = (t[: attack.points].to(bench.device) for t in (pictures.test_x, pictures.test_y))
     ps = sorted({p for p, _ in nets})
@@ -282,7 +187,7 @@ def outlived(
             for radius in sorted(attack.radii):
                 if len(left):
                     found = apgd(
-                        nets[p, seed], x[left], y[left], (radius,), norm=attack.norm, box=BOX, loss=loss,
+                        nets[p, seed], x[left], y[left], (radius,), norm=attack.norm, box=box, loss=loss,
                         starts=starts, steps=steps, seed=seed, larger_balls=larger_balls,
                     )  # fmt: skip
                     left = left[~found.broken[0]]
@@ -294,8 +199,8 @@ def outlived(
 
     seeds = sorted({seed for _, seed in nets})
     parts = [
-        bench.part(f"{name}-{attack.norm}-{seed}", partial(of_seed, seed))
-        for seed in bench.steps(seeds, f"l{attack.norm} attack")
+        bench.part(f"{name or f'attack-{attack.norm}'}-{seed}", partial(of_seed, seed))
+        for seed in bench.steps(seeds, f"{name or f'l{attack.norm}'} attack")
     ]
     whole = xr.concat(parts, xr.Variable("seed", seeds)).outlived
     return whole.transpose("p", "seed", "point")

@@ -22,7 +22,8 @@ from tacit.papers.min2024.images.claims import (
     seed_error,
     setting_of,
 )
-from tacit.papers.min2024.images.nets import Attack, outlived, pictures_of, trained_nets, unbroken
+from tacit.papers.min2024.images.nets import Attack, outlived, pictures_of, unbroken
+from tacit.papers.min2024.images.training import trained_nets
 from tacit.papers.min2024.table1.claims import claims, paper_number
 from tacit.papers.min2024.table1.figure import norm_panel, table_panel
 from tacit.papers.min2024.table1.settings import Table

@@ -21,7 +21,8 @@ from matplotlib.figure import Figure
 from tacit.lab.bench import Bench
 from tacit.lab.exhibit import Outcome
 from tacit.papers.min2024.images.claims import other_data, setting_of
-from tacit.papers.min2024.images.nets import Nets, Pictures, pictures_of, trained_nets
+from tacit.papers.min2024.images.nets import Nets, Pictures, pictures_of
+from tacit.papers.min2024.images.training import trained_nets
 from tacit.papers.min2024.table1_strict.attacks import (
     GRADIENT,
     NORMS,
