@@ -11,9 +11,12 @@ from pathlib import Path  # noqa: E402
 
 import hypothesis  # noqa: E402
 import pytest  # noqa: E402
+import torch  # noqa: E402
 
 import fakes  # noqa: E402
+from benches import new_bench  # noqa: E402
 from tacit.lab import registry  # noqa: E402
+from tacit.lab.bench import Bench  # noqa: E402
 
 os.environ["MPLBACKEND"] = "agg"
 
@@ -41,6 +44,20 @@ def empty_store(factory: pytest.TempPathFactory, patch: pytest.MonkeyPatch) -> P
     folder = factory.getbasetemp() / "models" / secrets.token_hex(8)
     patch.setenv("TACIT_MODELS", str(folder))
     return folder
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests on a GPU run where there is one."""
+    marked = [item for item in items if item.get_closest_marker("cuda")]
+    if marked and not torch.cuda.is_available():
+        for item in marked:
+            item.add_marker(pytest.mark.skip(reason="needs a CUDA GPU"))
+
+
+@pytest.fixture
+def bench() -> Bench:
+    """What a run is given, with its parts in memory."""
+    return new_bench()
 
 
 @pytest.fixture
