@@ -1,5 +1,6 @@
 """APGD: its schedule, exact radii, the design's feature-averaging case, and a public implementation."""
 
+import copy
 import math
 import warnings
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ import pytest
 import torch
 from sklearn.datasets import load_digits
 
+from rounding import rounding, same_numbers, same_verdicts
 from tacit.attack.ball import search as search_module
 from tacit.attack.ball.apgd import apgd, checkpoints, kth_largest, sparse_direction
 from tacit.attack.ball.search import Search, slope_of
@@ -127,18 +129,21 @@ def test_known_slopes_are_those_of_autograd(loss):
     value, slope = slope_of(loss, scores, y)
     plain, by_autograd = slope_of(lambda s, y: loss(s, y), scores, y)
     assert torch.equal(value, plain)
-    assert torch.allclose(slope, by_autograd, rtol=0, atol=1e-15)
+    assert torch.allclose(slope, by_autograd, rtol=0, atol=rounding(4, scores))
 
 
 def test_rows_that_wait_to_be_dropped_change_nothing_that_is_found(digits, monkeypatch):
     net, x, y = digits
+    # in float64: of slopes next to 0, which float32 leaves to rounding, APGD takes the sign
+    net, x = copy.deepcopy(net).double(), x.double()
     found = []
     for worth in (0.0, 5.0):
         monkeypatch.setattr(search_module, "WORTH_DROPPING", worth)
         call = {"norm": INF, "box": (0.0, 1.0), "steps": 20, "starts": ("random",)}
         found.append(apgd(net, x[:60], y[:60], RADII[INF], loss=cross_entropy, **call))
-    assert torch.equal(found[0].broken, found[1].broken)
-    assert torch.allclose(found[0].delta, found[1].delta, rtol=0, atol=1e-6)
+    # 20 steps through layers of 64
+    assert same_verdicts(found[0].broken, found[1].broken, found[0].margin, terms=20 * 3 * 64)
+    assert same_numbers(found[0].delta, found[1].delta, terms=20 * 3 * 64)
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from rounding import same_verdicts
 from tacit.attack import apgd, cross_entropy
 from tacit.attack.target import PolyReLUTarget, TorchTarget, target_of
 from tacit.errors import CallError
@@ -93,7 +94,7 @@ def test_apgd_finds_what_it_finds_by_autograd() -> None:
         )
         for model in (net, lambda z: net(z))
     )
-    assert torch.equal(fast.broken, slow.broken)
+    assert same_verdicts(fast.broken, slow.broken, slow.margin, terms=20 * 100)
     assert 0 < float(fast.robust_accuracy[0]) < 1
 
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from rounding import same_numbers
 from tacit.certify import radius
 from tacit.certify.poly.decoupled import decoupled_radius
 from tacit.data import (
@@ -68,8 +69,9 @@ def test_two_neurons_in_either_order():
     net = average_net(mixture)
     points = mixture.sample(20, torch.Generator().manual_seed(0))
     flipped = TwoLayerNet(net.w.flip(0), net.v.flip(0), net.b.flip(0))
-    assert torch.equal(
-        radius(net, points.x, points.y).upper, radius(flipped, points.x, points.y).upper
+    # a few dozen operations on 6 coordinates
+    assert same_numbers(
+        radius(net, points.x, points.y).upper, radius(flipped, points.x, points.y).upper, 100
     )
 
 
@@ -217,9 +219,8 @@ def test_silent_neurons_change_nothing():
         b = None if net.b is None else torch.cat([net.b, torch.tensor([-1.0, 0.5])])
         w = torch.cat([net.w, torch.zeros(1, 6), torch.ones(1, 6)])
         padded = TwoLayerNet(w, torch.cat([net.v, torch.tensor([1.0, 0.0])]), b, net.p)
-        assert torch.equal(
-            radius(padded, points.x, points.y).upper, radius(net, points.x, points.y).upper
-        )
+        found, wanted = (radius(some, points.x, points.y).upper for some in (padded, net))
+        assert torch.allclose(found, wanted, rtol=1e-9)  # as far as a radius is exact
     constant = TwoLayerNet(
         torch.zeros(1, 6).double(), torch.ones(1).double(), torch.ones(1).double()
     )

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from PIL import Image
 from test_min2024 import Memory, bench, verdicts  # noqa: F401 (a fixture)
 
+from rounding import same_verdicts
+from tacit.attack.losses import margin
 from tacit.base.progress import Silent
 from tacit.data.images import ImageFolder, load_images
 from tacit.errors import CallError, RunError
@@ -163,7 +165,9 @@ def test_curves_and_attacks_agree_with_plain_numpy(bench, outcome):  # noqa: F81
         right = scores.argmax(1) == label
         assert right.mean() == pytest.approx(float(data.test_accuracy.sel(p=p)[-1, 0]), abs=0.011)
         # at radius 0 an attack does nothing
-        assert np.array_equal(data.outlived.sel(p=p).values[0] > 0, right[: TINY.points])
+        gap = margin(torch.from_numpy(scores), torch.from_numpy(label))[: TINY.points].float()
+        kept = torch.from_numpy(data.outlived.sel(p=p).values[0] > 0)
+        assert same_verdicts(kept, gap > 0, gap, terms=x.shape[1] + len(w))  # float32's
         shown = found.train.x[: TINY.shown].double()
         c = shown - centre
         hidden = np.maximum((c @ w.T).numpy(), 0) ** p / (w.norm(dim=1) ** (p - 1)).numpy()
