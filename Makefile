@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 # One thread a process: the tests run two processes, and small operations gain nothing from a second.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo verify test test-all lint bench docs ledger clean
+.PHONY: demo verify test test-all any-cpu lint bench docs ledger clean
 
 $(INSTALLED): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -41,6 +41,10 @@ test: lint
 
 test-all: lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m ''
+
+# the tests and the demo's verdicts with other CPUs' instructions; ONLY="--only avx2" for a part
+any-cpu: $(DEV)
+	$(BIN)/python -m benchmarks.any_cpu $(ONLY)
 
 bench: $(DEV)
 	$(PIP) -e '.[bench]'

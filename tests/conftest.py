@@ -12,13 +12,21 @@ import hypothesis  # noqa: E402
 import pytest  # noqa: E402
 
 import fakes  # noqa: E402
+from benches import new_bench  # noqa: E402
 from tacit.lab import registry  # noqa: E402
+from tacit.lab.bench import Bench  # noqa: E402
 
 os.environ["MPLBACKEND"] = "agg"
 
 # fixed examples, so that a run repeats; no clock, since the machine has neighbours
 hypothesis.settings.register_profile("tacit", max_examples=25, deadline=None, derandomize=True)
 hypothesis.settings.load_profile("tacit")
+
+
+@pytest.fixture
+def bench() -> Bench:
+    """What a run is given, with its parts in memory."""
+    return new_bench()
 
 
 @pytest.fixture

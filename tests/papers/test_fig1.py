@@ -12,9 +12,8 @@ import xarray as xr
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tacit.base.progress import Silent
+from benches import new_bench, verdicts
 from tacit.errors import CallError, RunError
-from tacit.lab.bench import Bench
 from tacit.measure import alignment_field
 from tacit.nets import TwoLayerNet
 from tacit.papers._shared.sphere import balanced_start, moments, seen, view
@@ -27,14 +26,9 @@ from tacit.report.style import house_style
 from tacit.train import History, Until, gradient_flow
 
 
-class Memory(dict):
-    def put(self, name, data):
-        self[name] = data
-
-
 @pytest.fixture(scope="module")
 def bench():
-    return Bench("laptop", 7, "cpu", Silent(), Memory())
+    return new_bench(seed=7)
 
 
 SPHERES = Spheres(h=30, n=30, frames=24, repeats=2)
@@ -49,10 +43,6 @@ def spheres(bench):
 @pytest.fixture(scope="module")
 def circles(bench):
     return alpha0.run(CIRCLE, bench)
-
-
-def verdicts(outcome):
-    return {claim.id: claim.verdict for claim in outcome.claims}
 
 
 def test_figure_1_says_what_the_caption_says_but_for_one_note(spheres):

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from tacit.base.progress import Silent
+from benches import Memory, new_bench, verdicts
 from tacit.certify import radius
 from tacit.data import Samples, min2024_mixture
 from tacit.errors import CallError
-from tacit.lab.bench import Bench
 from tacit.measure.distance.function import function_distance
 from tacit.measure.neurons import contributions
 from tacit.nets import TwoLayerNet, average_net, centre_net
@@ -23,15 +22,6 @@ SMALL = Conjecture(
 )
 
 
-class Memory(dict):
-    def put(self, name, data):
-        self[name] = data
-
-
-def bench(parts=None, scale="laptop"):
-    return Bench(scale, 0, "cpu", Silent(), Memory() if parts is None else parts)
-
-
 @pytest.fixture(scope="module")
 def parts():
     return Memory()
@@ -39,11 +29,7 @@ def parts():
 
 @pytest.fixture(scope="module")
 def outcome(parts):
-    return fig2.run(SMALL, bench(parts))
-
-
-def verdicts(made):
-    return {claim.id: claim.verdict for claim in made}
+    return fig2.run(SMALL, new_bench(parts))
 
 
 def test_the_catalogue_has_the_papers_sizes():
@@ -63,7 +49,7 @@ def test_nets_learn_what_the_conjecture_says_and_break_where_theory_says(outcome
 
 
 def test_what_is_stored_is_that_of_the_saved_nets(outcome):
-    stream = bench().generator("fig2", 0.1, seed=0)
+    stream = new_bench().generator("fig2", 0.1, seed=0)
     mixture = min2024_mixture(40, 4, 2, 0.1, stream)
     test = mixture.sample(40, stream)
     for p, F in ((1.0, average_net(mixture)), (3.0, centre_net(mixture, 3.0))):
@@ -107,7 +93,7 @@ def test_a_run_that_was_killed_goes_on_and_finds_the_same(outcome, parts):
     done = Memory({"alpha0.05-seed0": parts["alpha0.05-seed0"].copy(deep=True)})
     # what was finished is not computed again: marked, it comes back marked
     done["alpha0.05-seed0"]["looks"] += 1000
-    again = fig2.run(SMALL, bench(done))
+    again = fig2.run(SMALL, new_bench(done))
     assert (again.data.looks > 1000).values.all(-1).ravel().tolist() == [True, False]
     assert again.data.drop_vars("looks").identical(outcome.data.drop_vars("looks"))
 
@@ -132,15 +118,15 @@ def test_a_run_that_was_killed_goes_on_and_finds_the_same(outcome, parts):
 )
 def test_every_claim_can_fail(outcome, name, change, id):
     wrong = outcome.data.assign({name: change(outcome.data[name])})
-    assert verdicts(fig2.claims(wrong, SMALL, bench()))[id] == "differs"
+    assert verdicts(fig2.claims(wrong, SMALL, new_bench()))[id] == "differs"
 
 
 def test_more_subclasses_must_break_earlier(outcome):
     many = replace(SMALL, K=20, K1=8)
     data = outcome.data.assign(critical=outcome.data.critical * 0 + 1 / math.sqrt(20))
-    assert verdicts(fig2.claims(data, many, bench()))["earlier"] == "holds"
+    assert verdicts(fig2.claims(data, many, new_bench()))["earlier"] == "holds"
     late = data.assign(critical=data.critical * 0 + 1 / math.sqrt(10))
-    assert verdicts(fig2.claims(late, many, bench()))["earlier"] == "differs"
+    assert verdicts(fig2.claims(late, many, new_bench()))["earlier"] == "differs"
     assert "earlier" not in verdicts(outcome.claims)
 
 
@@ -191,14 +177,14 @@ def test_a_net_that_is_F_itself_has_learned_it():
 
 def test_noise_above_a_tenth_alone_claims_no_radius_and_is_drawn():
     config = replace(SMALL, p=(3.0,), alpha=(0.2,), repeats=1)
-    found = fig2.run(config, bench())
+    found = fig2.run(config, new_bench())
     assert not {id for id in verdicts(found.claims) if id.startswith(("radius", "robust"))}
     figure = fig2.draw(found.data, config)
     assert len(figure.axes) == 5  # distance, contributions, cosines, their scale, robust accuracy
 
 
 def test_at_smoke_scale_nothing_is_decided(outcome):
-    made = fig2.claims(outcome.data, SMALL, bench(scale="smoke"))
+    made = fig2.claims(outcome.data, SMALL, new_bench(scale="smoke"))
     assert set(verdicts(made).values()) == {"not testable here"}
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 from scipy.stats import kstest, norm
-from test_min2024 import bench, verdicts  # noqa: F401 (a fixture)
 
+from benches import verdicts
 from tacit.certify import radius
 from tacit.data import sphere_centres, sqrt_d_mixture
 from tacit.errors import CallError
@@ -69,7 +69,7 @@ def test_random_means_admit_what_the_inequality_says():
         assert (k <= cap and most_clusters(d, 1.0, float(overlap)) >= k) == holds
 
 
-def test_assumption_claims(bench):  # noqa: F811
+def test_assumption_claims(bench):
     config = Reach(decades=12, per_decade=1, draws=4, D=(60, 2000), K=(2, 2), datasets=2)
     outcome = assumption.run(config, bench)
     assert set(verdicts(outcome).values()) == {"holds"}
@@ -95,7 +95,7 @@ def test_error_law_of_random_means_in_full_dimension():
     assert abs(wrong - p) < 4 * math.sqrt(p * (1 - p) / 40_000)
 
 
-def test_lemma21_claims(bench):  # noqa: F811
+def test_lemma21_claims(bench):
     config = Separator(D=32, K=(4, 32), sigma=(1.0, 2.0), n=5000, inside=(549, 2000))
     outcome = lemma2_1.run(config, bench)
     assert set(verdicts(outcome).values()) == {"holds"}
@@ -103,7 +103,7 @@ def test_lemma21_claims(bench):  # noqa: F811
     assert lemma2_1.draw(outcome.data, config).axes
 
 
-def test_a_wrong_law_is_noticed(bench):  # noqa: F811
+def test_a_wrong_law_is_noticed(bench):
     config = Separator(D=32, K=(32,), sigma=(1.0,), n=20_000, inside=(549,))
     data = lemma2_1.run(config, bench).data
     shifted = data.assign(log_law=data.log_law + math.log(1.1))
@@ -122,7 +122,7 @@ def test_small_dimension_laws_by_sampling(d):
         assert abs(found - p) < 4 * math.sqrt(p * (1 - p) / 60_000)
 
 
-def test_thm41_claims(bench):  # noqa: F811
+def test_thm41_claims(bench):
     config = Robust(
         D=(2000, 2000, 500),
         K=(6, 6, 4),
@@ -138,7 +138,7 @@ def test_thm41_claims(bench):  # noqa: F811
     assert (lower <= upper + 1e-12).all()
 
 
-def test_1nn_radius_tends_to_half_the_distance_of_the_means(bench):  # noqa: F811
+def test_1nn_radius_tends_to_half_the_distance_of_the_means(bench):
     config = Neighbour(D=(100, 200, 400), K=4, clusters=(2, 8), at=300, most=100, tests=16)
     outcome = nn1.run(config, bench)
     assert verdicts(outcome)["order"] == "holds"

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 from scipy.optimize import minimize
-from test_min2024 import bench, verdicts  # noqa: F401 (a fixture)
 
+from benches import verdicts
 from tacit.data import sqrt_d_mixture
 from tacit.errors import CallError
 from tacit.nets import average_net
@@ -103,7 +103,7 @@ def test_repeats_in_one_flow_end_where_each_would_alone():
 
 
 @pytest.mark.slow
-def test_the_run_has_sound_intervals_claims_and_a_figure(bench):  # noqa: F811
+def test_the_run_has_sound_intervals_claims_and_a_figure(bench):
     config = EXHIBITS[0].scales["smoke"]
     outcome = beyond.run(config, bench)
     data = outcome.data

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from test_min2024 import bench, verdicts  # noqa: F401 (a fixture)
 
+from benches import verdicts
 from tacit.errors import CallError, RunError
 from tacit.measure import kkt_residual, smoothed_margin
 from tacit.measure.margins import parameters
@@ -24,7 +24,7 @@ pytest.importorskip("clarabel")
 TINY = EXHIBITS[0].scales["smoke"]
 
 
-def test_a_run_holds_an_exact_kkt_point_and_has_six_panels(bench):  # noqa: F811
+def test_a_run_holds_an_exact_kkt_point_and_has_six_panels(bench):
     outcome = thm2_1.run(TINY, bench)
     found = verdicts(outcome)
     exact = {
@@ -47,7 +47,7 @@ def test_a_run_holds_an_exact_kkt_point_and_has_six_panels(bench):  # noqa: F811
     assert len(thm2_1.draw(data, TINY).axes) == 6
 
 
-def test_what_the_floors_rest_on_is_kept_by_the_flow(bench):  # noqa: F811
+def test_what_the_floors_rest_on_is_kept_by_the_flow(bench):
     """Weights outside the span of the points do not move, and the balance of the layers is conserved."""
     _, samples = thm2_1_flows.data_of(replace(TINY, D=40), bench, 0.3)
     net = start(40, 6, 0.05, bench.generator("floor"))
@@ -61,7 +61,7 @@ def test_what_the_floors_rest_on_is_kept_by_the_flow(bench):  # noqa: F811
     assert floor[2] == pytest.approx(float(parameters(net).square().sum()) / (2 * size))
 
 
-def test_the_recorded_smoothed_margin_is_that_of_the_net(bench):  # noqa: F811
+def test_the_recorded_smoothed_margin_is_that_of_the_net(bench):
     """||theta||^2 from masses and conserved balances, against the weights at the end."""
     _, samples = thm2_1_flows.data_of(TINY, bench, 0.3)
     config = replace(TINY, early=4.5)
@@ -78,7 +78,7 @@ def test_the_recorded_smoothed_margin_is_that_of_the_net(bench):  # noqa: F811
         )
 
 
-def test_cluster_sums_add_up_to_the_biases(bench):  # noqa: F811
+def test_cluster_sums_add_up_to_the_biases(bench):
     """frei2023's eq. (4) times v_j: v_j b_j = sum_i y_i lambda_i v_j^2 phi_ij."""
     mixture, samples = thm2_1_flows.data_of(TINY, bench, 0.3)
     found = two_neuron_max_margin(samples.x, samples.y)
@@ -107,7 +107,7 @@ def test_uniting_keeps_the_sums_and_ignores_the_scale():
         thm2_1_flows.pair_of(TwoLayerNet(net.w, net.v.abs(), net.b))
 
 
-def test_retired_weights_count_as_unexplained(bench):  # noqa: F811
+def test_retired_weights_count_as_unexplained(bench):
     _, samples = thm2_1_flows.data_of(TINY, bench, 0.3)
     net = two_neuron_max_margin(samples.x, samples.y).net
     size = float(parameters(net).square().sum())
@@ -122,7 +122,7 @@ def test_the_largest_fall_is_relative_and_skips_what_is_missing():
 
 
 @pytest.mark.slow
-def test_at_a_middle_size_the_flow_reaches_its_bars(bench):  # noqa: F811
+def test_at_a_middle_size_the_flow_reaches_its_bars(bench):
     config = Direction(
         D=100, K=4, h=20, sigma=(0.3,), init=(1e-5,), depths=(100.0, 600.0), deep=(3000.0,),
         widths=(4, 50), large=(0.0,), shallow=1500.0, few=5, early=30.0, small=3, looks=200, inside=549,

@@ -10,8 +10,8 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
-from test_min2024 import bench, verdicts  # noqa: F401 (a fixture)
 
+from benches import verdicts
 from tacit.attack import first_crossing
 from tacit.attack.universal import frei2023_z
 from tacit.certify import radius
@@ -197,7 +197,7 @@ def test_a_trained_net_flips_by_the_gaussian_law():
 
 
 @pytest.mark.slow
-def test_thm42_claims_at_a_small_size(bench):  # noqa: F811
+def test_thm42_claims_at_a_small_size(bench):
     config = Flipped(
         K=(2, 4), D=400, sigma=(1e-3,), dims=(200, 400), at=200, few=4, many=4, positive=(1, 2),
         random=(25, 36), noise=(0.0,), inits=(0.0,), h=16, log_loss=-30.0, tests=400,
@@ -216,7 +216,7 @@ def test_thm42_claims_at_a_small_size(bench):  # noqa: F811
     assert len(thm4_2.draw(outcome.data, config).axes) == 6
 
 
-def test_one_net_of_the_sweeps(bench):  # noqa: F811
+def test_one_net_of_the_sweeps(bench):
     """Inside Assumption 2.2: the median is sqrt(d/k), the proof's z flips all, Lemma D.6's none."""
     setting = Setting(300, 4, 2, 1e-3, 1e-6, -30.0, h=10)
     found = thm4_2.measure(setting, Flipped(tests=300), bench, 0)
@@ -261,7 +261,7 @@ def ideal(config):
     )  # fmt: skip
 
 
-def test_claims_hold_for_the_prediction_and_notice_what_differs(bench):  # noqa: F811
+def test_claims_hold_for_the_prediction_and_notice_what_differs(bench):
     config = Flipped(repeats=2)
     data = ideal(config)
     made = claims(data, config, bench)
@@ -293,7 +293,7 @@ def test_every_sweep_finds_its_settings():
 
 
 @pytest.mark.slow
-def test_thm31_claims_at_a_small_size(bench):  # noqa: F811
+def test_thm31_claims_at_a_small_size(bench):
     config = Generalise(
         D=200, K=4, sigma=(1e-3,), widths=(6, 40), inits=(1e-6, 0.0), h=20, log_loss=-20.0,
         tests=5000, clusters=10, share=(0.03, 0.06), draws=6, repeats=1,
@@ -363,7 +363,7 @@ def test_thm31_refuses(wrong):
 
 
 @pytest.mark.slow
-def test_thm42_reaches_its_bars_at_laptop_scale(bench):  # noqa: F811
+def test_thm42_reaches_its_bars_at_laptop_scale(bench):
     outcome = thm4_2.run(EXHIBITS[0].scales["laptop"], bench)
     assert {id for id, verdict in verdicts(outcome).items() if verdict != "holds"} == {
         "proof.small"

@@ -7,8 +7,8 @@ import pytest
 import torch
 from scipy.optimize import minimize
 from scipy.stats import norm
-from test_min2024 import bench, verdicts  # noqa: F401 (a fixture)
 
+from benches import verdicts
 from tacit.data import cluster_mixture, equiangular_centres
 from tacit.errors import CallError
 from tacit.nets import decoupled_net, prop48_net
@@ -50,7 +50,7 @@ def test_simplex_distances_are_the_closed_forms(K):
         np.testing.assert_allclose(found, f_FD_distance(K, reading), rtol=1e-9)
 
 
-def test_fig1_finds_what_the_caption_overstates(bench):  # noqa: F811
+def test_fig1_finds_what_the_caption_overstates(bench):
     outcome = fig1.run(Picture(D=40, K=(5, 6, 10), n=100, points=8, dim=5), bench)
     found = verdicts(outcome)
     differs = {id for id, verdict in found.items() if verdict == "differs"}
@@ -62,7 +62,7 @@ def test_fig1_finds_what_the_caption_overstates(bench):  # noqa: F811
     assert fig1.draw(outcome.data, Picture(D=40, K=(5, 6, 10))).axes
 
 
-def test_thm_d_counts_follow_gaussian_laws(bench):  # noqa: F811
+def test_thm_d_counts_follow_gaussian_laws(bench):
     config = Biases(D=100, K=4, K1=2, sigma=1.0, low=-0.5, high=0.5, steps=3, n=20_000)
     data = thm_d.run(config, bench).data
     # f_dec, ties: all own neurons off costs sqrt(sum relu(c)^2) >= relu(c_own), so survivors of r are at
@@ -77,13 +77,13 @@ def test_thm_d_counts_follow_gaussian_laws(bench):  # noqa: F811
     assert float(cell.accuracy) == pytest.approx(1 - norm.sf(50 / 20) / 2, abs=0.005)
 
 
-def test_thm_d_at_the_papers_size(bench):  # noqa: F811
+def test_thm_d_at_the_papers_size(bench):
     outcome = thm_d.run(Biases(steps=4, n=3000), bench)
     assert set(verdicts(outcome).values()) == {"holds"}
     assert set(outcome.nets) == {"f_avg", "f_dec"}
 
 
-def test_prop48_radius_by_constrained_minimisation(bench):  # noqa: F811
+def test_prop48_radius_by_constrained_minimisation(bench):
     config = MultiClass(D=400, K=(4,), n=200, attacked=20)
     data = prop4_8.run(config, bench).data
     mixture = prop4_8.spanned(4, config, 0.0)
@@ -110,7 +110,7 @@ def test_prop48_radius_by_constrained_minimisation(bench):  # noqa: F811
     assert upper == pytest.approx(2 / math.sqrt(10), rel=5e-3)
 
 
-def test_prop48_cross_entropy_where_it_does_not_underflow(bench):  # noqa: F811
+def test_prop48_cross_entropy_where_it_does_not_underflow(bench):
     config = MultiClass(D=20, K=(4,), n=400, attacked=10)
     mixture = prop4_8.spanned(4, config, 1.0)
     points = mixture.sample(400, bench.generator("x"))
@@ -122,7 +122,7 @@ def test_prop48_cross_entropy_where_it_does_not_underflow(bench):  # noqa: F811
     assert math.exp(log_sum) == pytest.approx(float(loss))
 
 
-def test_prop48_verdicts(bench):  # noqa: F811
+def test_prop48_verdicts(bench):
     outcome = prop4_8.run(MultiClass(K=(4, 10), n=2000, attacked=100), bench)
     found = verdicts(outcome)
     assert {id for id, verdict in found.items() if verdict == "differs"} == {"proof.length"}

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 from sklearn.metrics import adjusted_rand_score
-from test_min2024 import bench, verdicts  # noqa: F401 (a fixture)
 
+from benches import verdicts
 from tacit.certify import radius
 from tacit.data import Samples
 from tacit.errors import CallError
@@ -69,7 +69,7 @@ def test_the_rand_index_of_random_subclasses_is_the_stated_one():
 
 
 @pytest.mark.slow
-def test_a_run_finds_subclasses_where_it_can_and_draws(bench):  # noqa: F811
+def test_a_run_finds_subclasses_where_it_can_and_draws(bench):
     outcome = discovered.run(TINY, bench)
     data = outcome.data
     assert set(verdicts(outcome)) == {"found", "until", "beyond", "merged", "split", "features"}

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.integrate import solve_ivp
-from test_min2024 import bench, verdicts  # noqa: F401 (a fixture)
 
+from benches import verdicts
 from tacit.errors import CallError
 from tacit.nets import TwoLayerNet
 from tacit.papers.li2025._shared.coefficients import Seen, dynamics_of
@@ -234,7 +234,7 @@ def test_compact_nets_start_as_the_paper_has_it():
     assert torch.equal(classes.labels, problem.mixture.labels)
 
 
-def test_lemma5_finds_its_identities_and_the_slips(bench):  # noqa: F811
+def test_lemma5_finds_its_identities_and_the_slips(bench):
     outcome = lemma5.run(TINY, bench)
     said = verdicts(outcome)
     assert {said[id] for id in ("recursion", "bias", "eq4", "A6")} == {"holds"}

@@ -5,12 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from test_min2024 import Memory, bench, verdicts  # noqa: F401 (a fixture)
 
-from tacit.base.progress import Silent
+from benches import new_bench, verdicts
 from tacit.data.images import Features
 from tacit.errors import CallError
-from tacit.lab.bench import Bench
 from tacit.nets import MultiClassNet
 from tacit.papers._shared.embeddings import Embeddings, embeddings_of
 from tacit.papers.li2025 import EXHIBITS
@@ -40,7 +38,7 @@ def six(orthogonal):
     config = Embedded(orthogonal, train=180, test=60, h=1, eta=0.1, T=(20, 200), points=2)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fig2cd, "READINGS", ("raw",))  # the smoke run has both
-        return config, fig2cd.run(config, Bench("laptop", 0, "cpu", Silent(), Memory()))
+        return config, fig2cd.run(config, new_bench())
 
 
 def test_orthogonal_classes_are_averaged_by_two_labels_and_decoupled_by_six(six):
@@ -65,7 +63,7 @@ def test_a_negative_entry_on_the_diagonal_is_not_nearly_diagonal(six):
     _, outcome = six
     cosine = outcome.data.cosine.copy(deep=True)
     cosine.loc[{"net": "many", "feature": cosine.feature[2], "weight": cosine.weight[2]}] = -0.4
-    made = claims(outcome.data.assign(cosine=cosine), Bench("laptop", 0, "cpu", Silent(), Memory()))
+    made = claims(outcome.data.assign(cosine=cosine), new_bench())
     (off,) = (claim for claim in made if claim.id == "off.raw")
     assert (off.measured, off.verdict) == (np.inf, "differs")
     assert "class 3 has cosine -0.40 with its own weight" in off.reason
@@ -83,7 +81,7 @@ def test_the_two_label_net_is_the_difference_of_the_two_class_means():
     assert net.fixed_v
 
 
-def test_points_have_root_mean_square_length_sqrt_d_and_centred_ones_mean_zero(bench):  # noqa: F811
+def test_points_have_root_mean_square_length_sqrt_d_and_centred_ones_mean_zero(bench):
     found = embeddings_of(MAP, bench)
     for reading in ("raw", "centred"):
         points = fig2cd.points_of(found, reading)
@@ -108,7 +106,7 @@ def test_equivalent_weights_are_means_of_h_neurons():
     assert matrix[1, 2] == pytest.approx(float(mu[1] @ j / mu[1].norm() / j.norm()))
 
 
-def test_radii_are_in_units_of_the_embeddings_length(bench, six):  # noqa: F811
+def test_radii_are_in_units_of_the_embeddings_length(bench, six):
     """A move of that length across the boundary exists by construction; Lipschitz bounds it from below."""
     config, outcome = six
     points = fig2cd.points_of(embeddings_of(config, bench), "raw")
@@ -124,7 +122,7 @@ def test_radii_are_in_units_of_the_embeddings_length(bench, six):  # noqa: F811
     np.testing.assert_allclose(here.lower, here.upper, rtol=1e-6)
 
 
-def test_the_gap_and_its_error_agree_with_leaving_images_out_one_by_one(bench):  # noqa: F811
+def test_the_gap_and_its_error_agree_with_leaving_images_out_one_by_one(bench):
     outcome = fig10.run(MAP, bench)
     data, reading = outcome.data, "raw"
     cosine, label = data.correlation.sel(reading=reading).values.astype(float), data.label.values
@@ -145,7 +143,7 @@ def test_the_gap_and_its_error_agree_with_leaving_images_out_one_by_one(bench): 
     assert blocks.shape == (10, 10)
 
 
-def test_orthogonal_embeddings_pass_every_claim_but_that_on_centred_means(bench, orthogonal):  # noqa: F811
+def test_orthogonal_embeddings_pass_every_claim_but_that_on_centred_means(bench, orthogonal):
     config = Correlations(orthogonal, train=180, test=60, each=20)
     outcome = fig10.run(config, bench)
     assert verdicts(outcome) == {
@@ -162,7 +160,7 @@ def test_orthogonal_embeddings_pass_every_claim_but_that_on_centred_means(bench,
     assert len(fig10.draw(outcome.data, config).axes) == 8
 
 
-def test_embeddings_without_clusters_are_told_apart(bench, monkeypatch):  # noqa: F811
+def test_embeddings_without_clusters_are_told_apart(bench, monkeypatch):
     x = torch.randn(200, 40, generator=torch.Generator().manual_seed(5)).abs()
     part = Features(x, torch.arange(200) % 4, ("a", "b", "c", "d"))
     monkeypatch.setattr(fig10, "embeddings_of", lambda config, bench: Embeddings(part, part))
@@ -177,7 +175,7 @@ def test_a_row_of_zeros_has_cosine_zero():
     assert fig10.cosines_of(x).tolist() == [[0.0, 0.0], [0.0, 1.0]]
 
 
-def test_what_is_not_the_papers_is_told_before_the_work(bench):  # noqa: F811
+def test_what_is_not_the_papers_is_told_before_the_work(bench):
     assert "CLIP" in (fig10.substitute(Correlations(), bench) or "")
     assert fig10.substitute(Correlations(extractor="open_clip:ViT-B-32/openai"), bench) is None
     assert fig10.substitute(MAP, replace(bench, scale="smoke")) is None

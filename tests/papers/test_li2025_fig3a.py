@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from test_min2024 import bench, verdicts  # noqa: F401 (a fixture)
 
+from benches import verdicts
 from tacit.errors import CallError
 from tacit.papers.li2025.fig3a import exhibit as fig3a
 from tacit.papers.li2025.fig3a.settings import EXHIBITS, Curves
@@ -18,7 +18,7 @@ TINY = Curves(
 )  # fmt: skip
 
 
-def test_with_little_noise_and_long_training_the_radii_are_the_theorems(bench):  # noqa: F811
+def test_with_little_noise_and_long_training_the_radii_are_the_theorems(bench):
     outcome = fig3a.run(TINY, bench)
     found = verdicts(outcome)
     assert found["radius.2"] == found["order"] == found["clean"] == "holds"
@@ -37,7 +37,7 @@ def test_with_little_noise_and_long_training_the_radii_are_the_theorems(bench): 
     assert len(figure.axes) == 1
 
 
-def test_the_nets_are_those_of_section_6(bench):  # noqa: F811
+def test_the_nets_are_those_of_section_6(bench):
     config = replace(TINY, longer=0, T=3)
     mixture = fig3a.mixture_of(config.d, config.k, config.k1, generator=bench.generator("data"))
     train = mixture.sample(40, bench.generator("x"))

@@ -10,8 +10,8 @@ import xarray as xr
 from matplotlib.colors import Normalize
 from scipy.optimize import brentq, fsolve
 from scipy.stats import norm, ttest_1samp
-from test_min2024 import bench, verdicts  # noqa: F401 (a fixture)
 
+from benches import verdicts
 from tacit.data import Samples
 from tacit.errors import CallError
 from tacit.papers.li2025._shared.synthetic import (
@@ -110,7 +110,7 @@ def test_correlated_features_make_weights_that_subtract_a_third_of_the_other_ave
 
 @pytest.mark.parametrize("cosine", [0.0, 0.05])
 @pytest.mark.parametrize("n", [150, 300])  # in the span of the points, and in all coordinates
-def test_the_reduced_dynamics_give_the_trained_matrix(bench, cosine, n):  # noqa: F811
+def test_the_reduced_dynamics_give_the_trained_matrix(bench, cosine, n):
     found = matrices.two_labels(replace(SMALL, cosine=cosine, n=n), bench, 11)
     gap = found.cosine - found.theory
     assert math.sqrt(float((gap**2).mean())) < 0.02
@@ -120,7 +120,7 @@ def test_the_reduced_dynamics_give_the_trained_matrix(bench, cosine, n):  # noqa
     assert max(plus[2:].max(), minus[:2].max()) < 0.1
 
 
-def test_training_in_the_span_is_training(bench):  # noqa: F811
+def test_training_in_the_span_is_training(bench):
     of = matrices.problem(replace(SMALL, n=100), bench, 0)
     assert of.axes is not None
     assert of.train.x.shape == (100, 100)
@@ -136,7 +136,7 @@ def test_training_in_the_span_is_training(bench):  # noqa: F811
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-def test_as_many_neurons_start_dead_as_the_closed_form_says(bench):  # noqa: F811
+def test_as_many_neurons_start_dead_as_the_closed_form_says(bench):
     assert matrices.dying(Setting()) == pytest.approx(1 / 101, rel=1e-3)
     rng = np.random.default_rng(0)
     share = norm.cdf(2 * rng.standard_normal(10**6))
@@ -153,7 +153,7 @@ def test_as_many_neurons_start_dead_as_the_closed_form_says(bench):  # noqa: F81
     assert diagonals[1].max() < 0.95
 
 
-def test_a_mean_theory_is_that_of_the_mean_weight(bench):  # noqa: F811
+def test_a_mean_theory_is_that_of_the_mean_weight(bench):
     config = Labels(k=4, k1=2, d=800, n=400, h=(3,), T=60, eta=3e-3)
     found = matrices.both_labellings(config, bench, 4)
     gap = (found.mean_weight - found.mean_theory).values
@@ -192,7 +192,7 @@ def test_the_half_width_is_students():
 
 
 @pytest.mark.parametrize(("own", "expected"), [(0.444, "differs"), (0.40, "holds")])
-def test_a_large_step_is_called_too_large_only_where_averaging_fails(bench, own, expected):  # noqa: F811
+def test_a_large_step_is_called_too_large_only_where_averaging_fails(bench, own, expected):
     config = Ablation("eta", eta=(1e-3, 1e-2, 1.0))
     cosines = [matrix(own, -0.03, Setting()) for own in (0.444, own, 0.3)]
     data = xr.Dataset({"cosine": xr.concat(cosines, "value")})
@@ -208,7 +208,7 @@ def test_a_large_step_is_called_too_large_only_where_averaging_fails(bench, own,
         assert found["necessary"].reason.endswith("averaging fails first at 1")
 
 
-def test_both_labellings_have_their_claims_and_panels(bench):  # noqa: F811
+def test_both_labellings_have_their_claims_and_panels(bench):
     outcome = matrices.run(TINY, bench)
     singles = {"own", "other", "uniform", "alone", "dead", "theory"}
     assert set(verdicts(outcome)) == singles | {
@@ -224,7 +224,7 @@ def test_both_labellings_have_their_claims_and_panels(bench):  # noqa: F811
 
 
 @pytest.mark.parametrize("vary", VARIED)
-def test_every_setting_can_be_varied(bench, vary):  # noqa: F811
+def test_every_setting_can_be_varied(bench, vary):
     values = {"n": (40, 80), "eta": (1e-3, 1e-2), "init": (1e-5, 1e-3), "snr": (1.0, 2.0)}
     values["cosine"] = (-0.1, 0.0, 0.1)
     fixed = {"n": (50,)} | {vary: values[vary]}
@@ -239,14 +239,14 @@ def test_every_setting_can_be_varied(bench, vary):  # noqa: F811
     assert isinstance(images[0].norm, Normalize)
 
 
-def test_equal_values_of_unequal_settings_share_their_data(bench):  # noqa: F811
+def test_equal_values_of_unequal_settings_share_their_data(bench):
     one = matrices.problem(SMALL, bench, 0)
     other = matrices.problem(replace(SMALL, eta=0.1, init=1e-3), bench, 0)
     assert isinstance(one.train, Samples)
     assert torch.equal(one.train.x, other.train.x)
 
 
-def test_a_cluster_without_a_point_is_told_and_does_no_harm(bench):  # noqa: F811
+def test_a_cluster_without_a_point_is_told_and_does_no_harm(bench):
     said = []
     found = matrices.two_labels(replace(SMALL, n=3, T=3), replace(bench, say=said.append), 0)
     assert "none of" in said[0]
@@ -262,7 +262,7 @@ def test_inside_and_outside_the_assumptions():
 
 
 @pytest.mark.slow
-def test_figure_2_at_the_papers_sizes(bench):  # noqa: F811
+def test_figure_2_at_the_papers_sizes(bench):
     found = verdicts(matrices.run(Labels(repeats=1), bench))
     found.pop("alone")  # a neuron in a hundred is dead, and which seed has one is chance
     assert set(found.values()) == {"holds"}

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from test_min2024 import bench, verdicts  # noqa: F401 (a fixture)
 
+from benches import verdicts
 from tacit.certify import nearest_radius
 from tacit.certify.nearest.spheres import cluster_nearest
 from tacit.errors import CallError
@@ -111,7 +111,7 @@ def test_theory_is_silent_where_it_has_no_value():
     assert predictions(replace(TINY, sigma=5.0)) == {}
 
 
-def test_a_run_has_a_claim_and_an_interval_for_every_classifier(bench):  # noqa: F811
+def test_a_run_has_a_claim_and_an_interval_for_every_classifier(bench):
     outcome = story.run(TINY, bench)
     data = outcome.data
     assert set(verdicts(outcome)) == set(story.MAKERS)
@@ -123,7 +123,7 @@ def test_a_run_has_a_claim_and_an_interval_for_every_classifier(bench):  # noqa:
 
 
 @pytest.mark.parametrize("noise", ["uniform", "student"])
-def test_other_noise_shapes_run_and_are_told(noise, bench):  # noqa: F811
+def test_other_noise_shapes_run_and_are_told(noise, bench):
     config = replace(TINY, noise=noise, T=5, width=10)
     here = story.scene(config, bench, 0)
     assert here.mixture.noise == noise

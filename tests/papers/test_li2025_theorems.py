@@ -8,8 +8,8 @@ import pytest
 import torch
 import xarray as xr
 from scipy.integrate import solve_ivp
-from test_min2024 import bench, verdicts  # noqa: F401 (a fixture)
 
+from benches import verdicts
 from tacit.certify import radius
 from tacit.data import Samples, cluster_mixture, orthogonal_centres
 from tacit.errors import CallError
@@ -135,7 +135,7 @@ def test_settings_come_in_the_order_of_their_data():
     assert settings.of(data, "a")[:, 0].tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 3]
 
 
-def test_a_setting_that_axes_share_is_computed_once(bench):  # noqa: F811
+def test_a_setting_that_axes_share_is_computed_once(bench):
     asked = []
 
     def measure(cell, times, seed):
@@ -160,7 +160,7 @@ def test_a_setting_that_axes_share_is_computed_once(bench):  # noqa: F811
 
 @pytest.mark.slow
 @pytest.mark.parametrize("code", [thm4_5, thm4_6, thm4_7])
-def test_a_small_sweep_runs_and_is_drawn(bench, code):  # noqa: F811
+def test_a_small_sweep_runs_and_is_drawn(bench, code):
     outcome = code.run(TINY, bench)
     ids = [claim.id for claim in outcome.claims]
     assert len(ids) == len(set(ids))
@@ -168,7 +168,7 @@ def test_a_small_sweep_runs_and_is_drawn(bench, code):  # noqa: F811
     code.draw(outcome.data, TINY)
 
 
-def test_the_radius_scales_as_the_theorem_says(bench):  # noqa: F811
+def test_the_radius_scales_as_the_theorem_says(bench):
     """A factor of 16 in d, two seeds: exponent 1/2 within 0.05, and the attack is certified."""
     config = replace(TINY, k0=4, d=(1024, 16384), d0=1024, n0=100, n=(100, 200), points=12)
     said = verdicts(thm4_5.run(config, bench))

@@ -9,10 +9,9 @@ import pytest
 import torch
 from scipy.stats import multivariate_normal, norm
 
-from tacit.base.progress import Silent
+from benches import verdicts
 from tacit.data import cluster_mixture, orthogonal_centres
 from tacit.errors import CallError
-from tacit.lab.bench import Bench
 from tacit.papers.min2024.bounds.settings import Bounds
 from tacit.papers.min2024.claim import exhibit as claim
 from tacit.papers.min2024.claim.settings import Realize
@@ -23,20 +22,6 @@ from tacit.papers.min2024.thm1 import exhibit as thm1
 from tacit.papers.min2024.thm1.settings import TwoRadii
 from tacit.papers.min2024.thm3 import exhibit as thm3
 from tacit.papers.min2024.thm3.settings import Critical
-
-
-class Memory(dict):
-    def put(self, name, data):
-        self[name] = data
-
-
-@pytest.fixture
-def bench():
-    return Bench("laptop", 0, "cpu", Silent(), Memory())
-
-
-def verdicts(outcome):
-    return {claim.id: claim.verdict for claim in outcome.claims}
 
 
 def test_every_split_realises_the_closed_forms(bench):

@@ -3,22 +3,10 @@ import math
 import pytest
 import torch
 
-from tacit.base.progress import Silent
 from tacit.errors import CallError
-from tacit.lab.bench import Bench
 from tacit.measure.distance.function import function_distance
 from tacit.papers.min2024.alg1 import exhibit as alg1
 from tacit.papers.min2024.alg1.settings import EXHIBITS, Estimates
-
-
-class Memory(dict):
-    def put(self, name, data):
-        self[name] = data
-
-
-@pytest.fixture
-def bench():
-    return Bench("laptop", 0, "cpu", Silent(), Memory())
 
 
 @pytest.mark.parametrize(("K", "K1"), [(3, 2), (3, 1), (4, 2), (7, 5)])

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
-from tacit.base.progress import Silent
+from benches import verdicts
 from tacit.errors import CallError
-from tacit.lab.bench import Bench
 from tacit.measure import alignment_field
 from tacit.nets import TwoLayerNet
 from tacit.papers.min2024.lemma1 import exhibit as lemma1
@@ -19,20 +18,6 @@ from tacit.papers.min2024.lemma1.settings import EarlyPhase
 from tacit.papers.min2024.thm2 import exhibit as thm2
 from tacit.papers.min2024.thm2.settings import NearAlignment
 from tacit.train.losses import loss_at, pull_at
-
-
-class Memory(dict):
-    def put(self, name, data):
-        self[name] = data
-
-
-@pytest.fixture
-def bench():
-    return Bench("laptop", 0, "cpu", Silent(), Memory())
-
-
-def verdicts(outcome):
-    return {claim.id: claim.verdict for claim in outcome.claims}
 
 
 def seeded(seed=0):

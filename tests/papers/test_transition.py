@@ -10,10 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad, solve_ivp
 
-from tacit.base.progress import Silent
 from tacit.data import min2024_mixture
 from tacit.errors import CallError
-from tacit.lab.bench import Bench
 from tacit.nets import TwoLayerNet, average_net, centre_net
 from tacit.papers.min2025 import EXHIBITS
 from tacit.papers.min2025.learned import exhibit as learned
@@ -40,16 +38,6 @@ from tacit.papers.min2025.transition.turning import (
 )
 
 SMOKE = {exhibit.name: exhibit.scales["smoke"] for exhibit in EXHIBITS}
-
-
-class Memory(dict):
-    def put(self, name, data):
-        self[name] = data
-
-
-@pytest.fixture
-def bench():
-    return Bench("laptop", 0, "cpu", Silent(), Memory())
 
 
 def start_of(K, K1, h, seed, weights=None):
