@@ -73,7 +73,7 @@ LINES = (
 
 def main(words: list[str] | None = None) -> int:
     """Run the lines and print the table."""
-    parser = argparse.ArgumentParser(prog="any_cpu", description=__doc__.splitlines()[0])  # type: ignore[union-attr]
+    parser = argparse.ArgumentParser(prog="any_cpu", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("tests", nargs="*", help="files or folders of tests (all)")
     parser.add_argument("--only", nargs="+", default=[""], metavar="WORD", help="lines to run")
     parser.add_argument("--logs", type=Path, help="where the full outputs go (a temporary folder)")
@@ -108,7 +108,7 @@ def main(words: list[str] | None = None) -> int:
 def tested(line: Line, own: Path, tests: list[str]) -> tuple[int, list[str]]:
     """How many tests passed, and which did not; two processes for one thread, one for two."""
     marks = ["-m", "slow"] if line.kind == "slow" else []
-    workers = ["-n", str(2 // line.machine.threads), "--dist", "worksteal"]
+    workers = ["-n", "2", "--dist", "worksteal"] if line.machine.threads == 1 else []
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *workers, *marks, *tests]
     output = kept(command, line.machine, own)
     failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", output, flags=re.MULTILINE)

@@ -10,6 +10,7 @@ from pathlib import Path  # noqa: E402
 
 import hypothesis  # noqa: E402
 import pytest  # noqa: E402
+import torch  # noqa: E402
 
 import fakes  # noqa: E402
 from benches import new_bench  # noqa: E402
@@ -21,6 +22,14 @@ os.environ["MPLBACKEND"] = "agg"
 # fixed examples, so that a run repeats; no clock, since the machine has neighbours
 hypothesis.settings.register_profile("tacit", max_examples=25, deadline=None, derandomize=True)
 hypothesis.settings.load_profile("tacit")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests on a GPU run where there is one."""
+    marked = [item for item in items if item.get_closest_marker("cuda")]
+    if marked and not torch.cuda.is_available():
+        for item in marked:
+            item.add_marker(pytest.mark.skip(reason="needs a CUDA GPU"))
 
 
 @pytest.fixture

@@ -33,6 +33,7 @@ def fast_and_clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.usefixtures("fast_and_clean")
 def test_the_flow_page_prints_what_it_says():
     names: dict = {}
     for block in code_of("docs/guide/flow.md"):
@@ -85,6 +86,7 @@ def test_every_exhibit_is_in_the_readme():
         assert f"`{exhibit.id}`" in page
 
 
+@pytest.mark.usefixtures("fast_and_clean")
 def test_the_averaging_page_prints_what_it_says():
     names: dict = {}
     checked = 0

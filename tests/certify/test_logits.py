@@ -55,9 +55,15 @@ def check_against_attack(*case):
     assert (lower > 0).all()
 
 
-def test_certified_radii_of_random_nets_are_mostly_the_attacked_ones():
+EVERY_KIND = list(enumerate(itertools.product(POWERS, NORMS)))
+ONE_A_POWER = [EVERY_KIND[k] for k in (1, 5, 6, 10, 14)]  # every norm too
+
+
+@pytest.mark.parametrize(
+    "cases", [ONE_A_POWER, pytest.param(EVERY_KIND, marks=pytest.mark.slow)], ids=["some", "all"]
+)
+def test_certified_radii_of_random_nets_are_mostly_the_attacked_ones(cases):
     # of a net alone this is no law: in l1 at p = 1.5 the median of one (seed 223) is .43
-    cases = enumerate(itertools.product(POWERS, NORMS))
     found = [ends(1000 + 10 * k, *case, k % 2 == 0, k % 3 == 0, k % 4 < 2) for k, case in cases]
     ratios = torch.cat([lower / upper for lower, upper in found])
     assert ratios.median() > 0.98
