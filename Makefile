@@ -9,6 +9,9 @@ OUT ?= runs
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 # One thread a process: the tests run two processes, and small operations gain nothing from a second.
 export OMP_NUM_THREADS ?= 1
+# Compiled modules are kept even where the environment says not to: else every process that a test starts
+# compiles torch, scipy and matplotlib again, 5 s each.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo verify test test-all any-cpu lint bench docs ledger clean
 
