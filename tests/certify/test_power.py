@@ -91,16 +91,18 @@ def test_p_two_has_a_closed_form():
     assert np.abs(lengths(own, opp, A, B, 2.0) - expected).max() < 1e-7
 
 
-@settings(max_examples=10)
-@given(seed=st.integers(0, 10**6), scale=st.floats(0.2, 5), p=st.sampled_from([1.5, 2.0, 3.0, 4.5]))
-def test_scaling_and_permutation(seed, scale, p):
+@pytest.mark.parametrize("p", [1.5, 2.0, 3.0, 4.5])
+@settings(max_examples=2)
+@given(seed=st.integers(0, 10**6), scale=st.floats(0.2, 5))
+def test_scaling_and_permutation(p, seed, scale):
     """F^(p) is homogeneous in x, so the radius scales with x; the order of centres is immaterial."""
     rng = np.random.default_rng(seed)
     own, opp, A, B = batch(rng, 12, equal=bool(seed % 2) or p < 2)
-    base = lengths(own, opp, A, B, p)
+    both = (np.concatenate([c, scale * c]) for c in (own, opp))
+    base, scaled = np.split(lengths(*both, A, B, p), 2)
     i, j = rng.permutation(3), rng.permutation(3)
     close = {"rtol": 1e-6, "atol": 1e-9}
-    np.testing.assert_allclose(lengths(scale * own, scale * opp, A, B, p), scale * base, **close)
+    np.testing.assert_allclose(scaled, scale * base, **close)
     np.testing.assert_allclose(lengths(own[:, i], opp[:, j], A[i], B[j], p), base, **close)
     np.testing.assert_allclose(lengths(own, opp, 7 * A, 7 * B, p), base, **close)
 
