@@ -1,7 +1,7 @@
 """The same tests and verdicts on any CPU: with torch's plainest kernels, AVX2's and this machine's best.
 
     python -m benchmarks.any_cpu                          everything: about an hour on two cores
-    python -m benchmarks.any_cpu --only default demo      the lines whose name holds one of these words
+    python -m benchmarks.any_cpu --only mkl --only demo   the lines whose name holds one of these words
     python -m benchmarks.any_cpu --only avx2 tests/train  only these tests
 
 The default suite with each ATEN_CPU_CAPABILITY and 1 and 2 threads, and once with MKL held to AVX2; the slow
@@ -75,10 +75,10 @@ def main(words: list[str] | None = None) -> int:
     """Run the lines and print the table."""
     parser = argparse.ArgumentParser(prog="any_cpu", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("tests", nargs="*", help="files or folders of tests (all)")
-    parser.add_argument("--only", nargs="+", default=[""], metavar="WORD", help="lines to run")
+    parser.add_argument("--only", action="append", metavar="WORD", help="lines to run")
     parser.add_argument("--logs", type=Path, help="where the full outputs go (a temporary folder)")
     given = parser.parse_intermixed_args(words)
-    lines = [line for line in LINES if any(word in line.name for word in given.only)]
+    lines = [line for line in LINES if any(word in line.name for word in given.only or [""])]
     if not lines:
         parser.error(f"no line holds {given.only}: choose from {[line.name for line in LINES]}")
     logs = given.logs or Path(tempfile.mkdtemp(prefix="any_cpu-"))
