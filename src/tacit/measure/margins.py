@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from tacit.base.checks import check_finite
 from tacit.errors import CallError
 from tacit.nets import TwoLayerNet
 from tacit.train.losses import LossName
@@ -31,7 +31,7 @@ def margins(
 ) -> Float[Tensor, "*e n"]:
     """m_i = y_i f(x_i), in float64; the point is broken where m_i <= 0. Labels are -1 or +1."""
     check_labelled(net, x, y)
-    net = in_float64(net)
+    net = net.double()
     f = torch.cat([net(x[..., part, :].to(torch.float64)) for part in blocks(net, x)], -1)
     return y.to(torch.float64) * f
 
@@ -107,12 +107,6 @@ def size_to_degree(net: TwoLayerNet) -> Float[Tensor, "*e"]:
     return size ** degree(net)
 
 
-def in_float64(net: TwoLayerNet) -> TwoLayerNet:
-    """The same net in float64."""
-    b = None if net.b is None else net.b.to(torch.float64)
-    return replace(net, w=net.w.to(torch.float64), v=net.v.to(torch.float64), b=b)
-
-
 def blocks(net: TwoLayerNet, x: Float[Tensor, "*x n D"]) -> Iterator[slice]:
     """Slices of the points, small enough that (ensemble, points, neurons) arrays are."""
     step = max(1, LARGEST_BLOCK // max(net.v.numel(), 1))
@@ -133,7 +127,6 @@ def check_labelled(net: TwoLayerNet, x: Float[Tensor, "*x n D"], y: Float[Tensor
         )
     if not bool((y.abs() == 1).all()):
         raise CallError(f"labels {y.unique().tolist()[:5]}: labels are -1 or +1")
-    if not bool(x.isfinite().all()):
-        raise CallError("x holds NaN or inf: leave those points out")
+    check_finite("x", x, remedy="leave those points out")
     if not bool(parameters(net).isfinite().all() & net.v.isfinite().all()):
         raise CallError("the net holds NaN or inf: its training diverged; lower the step")
