@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from benches import new_bench
 from tacit.base.progress import Silent
 from tacit.lab.bench import Bench
 from tacit.lab.models import store as store_module
@@ -28,13 +29,8 @@ TINY = ImageNets(
 ALL = Watched(50, (0, 1, 2, 3))
 
 
-class Memory(dict):
-    def put(self, name: str, data: xr.Dataset) -> None:
-        self[name] = data
-
-
 def bench(seed: int = 0) -> Bench:
-    return Bench("laptop", seed, "cpu", Silent(), Memory())
+    return new_bench(seed=seed)
 
 
 @pytest.fixture(scope="module")

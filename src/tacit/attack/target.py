@@ -4,8 +4,6 @@ Any torch callable becomes a target by autograd, whatever shape its inputs have.
 in closed form, (v_j p relu(z_j)^(p-1) / ||w_j||^(p-1)) w_j summed over j, at the cost of two matrix products.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

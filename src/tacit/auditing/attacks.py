@@ -1,7 +1,5 @@
 """Each point's radius from above: the attack that suits the model, and what it shows of itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any

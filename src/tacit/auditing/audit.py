@@ -3,8 +3,6 @@
 Broken means margin <= 0, for the clean accuracy too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields

@@ -11,8 +11,6 @@ reads the input itself (mass: times the norm of what the next Linear layer gives
 Linear layer, with the means taken of the features it reads.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Each point's radius from below: the certificate that suits the model, or the reason why there is none."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import torch

@@ -1,7 +1,5 @@
 """What the user may choose in an audit: radii and a box, checked against the data."""
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """One perturbation for all points, learned at each radius, and how much of the data it breaks."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import torch

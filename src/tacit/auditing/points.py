@@ -4,8 +4,6 @@ Whatever is wrong with them is said here, in one line, before any model sees the
 the host; a device is shown one batch after the other.
 """
 
-from __future__ import annotations
-
 import math
 import zipfile
 import zlib

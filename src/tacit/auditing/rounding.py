@@ -5,8 +5,6 @@ of the model and of its copy in float64 differ by up to e, a point of margin m a
 is broken about rho e / m too early (the margin falls from m to 0 over rho).
 """
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
 from typing import Any

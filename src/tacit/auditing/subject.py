@@ -1,7 +1,5 @@
 """The model of an audit: found by what the user wrote, checked on a few points, and put on its device."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import sys

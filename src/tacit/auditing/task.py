@@ -1,7 +1,5 @@
 """What is audited, as certificates and attacks want it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from jaxtyping import Float

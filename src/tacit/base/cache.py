@@ -1,7 +1,5 @@
 """The user's cache: what can be had again, downloads, features and trained nets."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -6,8 +6,6 @@ that are worked on by the definitions it rests on (`sources`). An object may say
 method `identity` that returns those things.
 """
 
-from __future__ import annotations
-
 import hashlib
 import inspect
 import sys

@@ -11,8 +11,6 @@ followed once the keyword that holds it is the name of an attribute somewhere in
 `certificate="tacit.certify.radius:two_layer_radius"` counts for code that asks for `.certificate`, and not else.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import importlib.util

@@ -9,8 +9,6 @@
 | anything else                                               | none                                             |
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

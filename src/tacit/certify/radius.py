@@ -1,7 +1,5 @@
 """One verb for all: the radius of each point under a classifier, as an interval."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import Any

@@ -13,8 +13,6 @@ This certifies g, not the model: the model may be broken well inside this radius
 own and never the lower end of the model's interval.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The commands: list, show, run, verify, audit, data, models, cite. Nothing heavy is imported before a run."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """What a fitted classifier answers: classes, probabilities, radii, and itself as a module, a file, a graph."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

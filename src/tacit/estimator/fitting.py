@@ -1,7 +1,5 @@
 """Epochs of minibatches until the loss, or the validation accuracy, no longer improves."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """A fitted classifier as a torch module, to be put behind a backbone, attacked, or trained on."""
 
-from __future__ import annotations
-
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn

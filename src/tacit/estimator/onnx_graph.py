@@ -6,8 +6,6 @@ with W the unit directions of the neurons and V = v_j ||w_j||; the softmax of th
 outputs of each class. For p = 1, as released, that is the net itself, which is 1-homogeneous.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

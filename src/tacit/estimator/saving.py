@@ -1,7 +1,5 @@
 """A classifier as one safetensors file: its tensors, and the rest as JSON in the metadata. No pickle."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """What is asked of an exhibit: everything that decides the bits of a run, and how to ask again."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json

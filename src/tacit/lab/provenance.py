@@ -1,7 +1,5 @@
 """Where a run comes from: code, libraries, kind of device, time. It names no machine."""
 
-from __future__ import annotations
-
 import os
 import platform
 import subprocess

@@ -6,8 +6,6 @@ named after its paper, so that a broken one can be named when its exhibits are a
 broken is remembered with its reason and never disturbs the rest.
 """
 
-from __future__ import annotations
-
 import difflib
 import importlib
 import pkgutil

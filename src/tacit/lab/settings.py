@@ -6,8 +6,6 @@ is the config's own `__post_init__`. A float must be finite unless its field say
 `field(metadata={"finite": False})`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 import math

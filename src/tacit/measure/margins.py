@@ -8,8 +8,6 @@ Everything is in float64, a block of points at a time: nets and points may be fl
 dimensions go through; points or labels without them are shown to every member.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

@@ -10,8 +10,6 @@
 | `linear_rule`  | u of frei2023, Lemma 2.1                   | <sum_q y_q mu_q, x>                         |
 """
 
-from __future__ import annotations
-
 import torch
 from jaxtyping import Float
 from torch import Tensor

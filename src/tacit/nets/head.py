@@ -6,8 +6,6 @@ Where a class has several subclasses its score is log sum exp of their logits: s
 sum of the subclasses' probabilities (li2025, Section 4.2).
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 

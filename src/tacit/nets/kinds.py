@@ -8,8 +8,6 @@ call, is attacked and audited by autograd. Code asks for a facet as an attribute
 `base.sources` follows to the function.
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Mapping
 from contextlib import suppress

@@ -4,8 +4,6 @@ f_j(x) = (1/h) sum_r relu(<w_jr, x>),   p = softmax(f),
 binary(x) = sum_{J+} p_j(x) - sum_{J-} p_j(x) = tanh(log_odds(x) / 2)
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

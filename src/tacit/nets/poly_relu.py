@@ -12,8 +12,6 @@ With u = c/||c|| and r_j = relu(<w_j, u>)/||w_j|| = relu(cos(w_j, c)), hidden_j 
 a = 1, 0 and p.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

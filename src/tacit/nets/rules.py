@@ -3,8 +3,6 @@
 Each is called on points (n, D) and returns a score (n,) whose sign is the prediction.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

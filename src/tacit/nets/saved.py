@@ -1,7 +1,5 @@
 """Nets as files. A pickle is refused unread: unpickling can run any code."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path

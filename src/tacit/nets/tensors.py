@@ -5,8 +5,6 @@ A net is a frozen dataclass of tensors, and its annotations say what the dimensi
 itself be a dataclass of tensors.
 """
 
-from __future__ import annotations
-
 import types
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace

@@ -6,8 +6,6 @@ p = 1 is a ReLU net, p > 1 a PolyReLU net (the papers' pReLU; torch.nn.PReLU is 
 A neuron with w_j = 0 contributes nothing where p > 1 (the limit), and v_j relu(b_j) where p = 1.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

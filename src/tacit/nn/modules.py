@@ -4,8 +4,6 @@ The file has the state dict, and in its metadata `layers`: [class, arguments] of
 Sequential in a Sequential. No code is stored and none is run: a class that is not among LAYERS is refused.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 from typing import Any

@@ -10,8 +10,6 @@
 | a tensor   | a perturbation of each point, projected on ball and box                                  |
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -7,8 +7,6 @@ rounding left the margin a hair above 0, the perturbation was moved on by the le
 breaks.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Any

@@ -5,8 +5,6 @@ is needed, never L itself: a product with the weights for `Linear`, the vector-J
 everything else (convolution, average pooling, batch normalisation with its running statistics).
 """
 
-from __future__ import annotations
-
 import copy
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Features of a set of images, a batch at a time: only the features stay in memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Getting the files of a data set: found here, or downloaded into the user's cache."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Where files of images are looked for: $TACIT_DATA, then the user's cache; and whether they are whole."""
 
-from __future__ import annotations
-
 import hashlib
 from functools import cache
 from pathlib import Path

@@ -9,8 +9,6 @@
 In the folder that $TACIT_MODELS names, else in `models` of the user's cache.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

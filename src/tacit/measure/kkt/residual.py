@@ -13,8 +13,6 @@ member of the Clarke subdifferential: where |<w_j, x_i> + b_j| <= kink ||w_j|| |
 of relu is any number phi_ij in [0, 1]. All in float64.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """What `descend` refuses, in the user's words."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, get_args
 

@@ -10,8 +10,6 @@ The gradients are in `trainees.py`. Any leading dimensions of w are
 members of an ensemble: one tensor program trains them all, each as it would be trained alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar

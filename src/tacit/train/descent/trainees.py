@@ -13,8 +13,6 @@ No power of a small number is taken, so an init of 1e-7 is safe in float32. The 
     dL/dw_jr = (1/(n h)) sum_i (softmax(f(x_i))_j - 1[z_i = j]) relu'(<w_jr, x_i>) x_i
 """
 
-from __future__ import annotations
-
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
@@ -207,7 +205,7 @@ class TensorTrainee:
         """The weights copied, since they move in place."""
         return self.start.with_tensors({name: t.clone() for name, t in self.state.items()})
 
-    def logits(self, f: Float[Tensor, ...]) -> bool:
+    def logits(self, f: Float[Tensor, "..."]) -> bool:
         """Whether these outputs have a dimension of classes."""
         return f.dim() > len(self.start.ensemble) + 1
 

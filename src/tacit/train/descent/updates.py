@@ -1,7 +1,5 @@
 """How a parameter moves, given its gradient: plain descent, and Adam (Kingma & Ba 2015, Algorithm 1)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 

@@ -10,8 +10,6 @@ accepted once it moves nothing by more than the tolerance: steps shrink with the
 in the limit they follow the sliding (Filippov) solution.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Who was merged into whom: what lets figures show all h neurons of a merged net."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ and the same sigma, so fresh points are drawn there (`seen_by`): exact in law, a
 neurons have merged.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from dataclasses import dataclass, replace

@@ -18,8 +18,6 @@ and reduced to two classes. What to expect, before any run:
   they do not (so it was expected; measured, they still do: see `SAME_UPDATE`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import replace

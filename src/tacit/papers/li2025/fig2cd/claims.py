@@ -1,15 +1,12 @@
 """The claims of Figure 2 (c, d)."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 
 import numpy as np
 import xarray as xr
 
-from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, judge
+from tacit.lab import Bench, Claim, Expected
 
 WHERE = "Section 6.1, Figure 2"
 DIAGONAL = 0.5  # nearly diagonal: entries off the diagonal are at most this share of those on it
@@ -31,7 +28,7 @@ def claims(data: xr.Dataset, bench: Bench) -> tuple[Claim, ...]:
 
 def matrix_claims(data: xr.Dataset, reading: str, bench: Bench) -> list[Claim]:
     """Averaging and decoupling, as the text of Section 6.1 has them."""
-    tell = partial(judge, n=data.sizes["seed"], smoke=bench.smoke)
+    tell = partial(bench.judge, n=data.sizes["seed"])
     last = data.cosine.isel(T=-1)
     dims = ("seed", "feature", "weight")
     two, many = (last.sel(net=net).transpose(*dims).values for net in ("two", "many"))
@@ -78,18 +75,18 @@ def accuracy_claims(data: xr.Dataset, reading: str, bench: Bench) -> list[Claim]
     half = Z * float(each.mean("seed").std("image", ddof=1)) / math.sqrt(n)
     gap = data.class_accuracy - data.probe
     return [
-        judge(
+        bench.judge(
             f"accuracy.{reading}",
             "k labels, read as two classes, are no less accurate than 2 labels (measured: the difference)"
             f"{AFTER[reading]}", "Section 6.1", Expected(min=0.0), float(each.mean()), spread=half,
-            n=n, smoke=bench.smoke,
+            n=n,
         ),
-        judge(
+        bench.judge(
             f"compromised.{reading}",
             "h neurons a class compromise no accuracy: in our reading, they are at most "
             f"{CLOSE:g} below logistic regression on the same embeddings in k classes (measured: the difference)"
             f"{AFTER[reading]}",
-            "Section 6.1", Expected(min=0.0, tolerance=CLOSE), float(gap.mean()), n=n, smoke=bench.smoke,
+            "Section 6.1", Expected(min=0.0, tolerance=CLOSE), float(gap.mean()), n=n,
         ),
     ]  # fmt: skip
 
@@ -106,11 +103,11 @@ def robust_claims(data: xr.Dataset, reading: str, bench: Bench) -> list[Claim]:
          if upper > two else ""),
     )  # fmt: skip
     return [
-        judge(
+        bench.judge(
             f"{id}.{reading}",
             f"k labels are more robust than 2 labels in l2 (measured: the {how} median radius of the k-label net "
             f"over the attacked one of the 2-label net){AFTER[reading]}",
-            "Section 6.2", Expected(min=1.0), found / two if two else math.nan, n=n, smoke=bench.smoke,
+            "Section 6.2", Expected(min=1.0), found / two if two else math.nan, n=n,
             because=why,
         )
         for id, how, found, why in rows

@@ -18,8 +18,6 @@ Radii are l2, in units of the embeddings' length: certified from below, attacked
 2-label net where it merges to few neurons. The k-label net is read as its two classes (Section 4.2).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from functools import partial
@@ -36,8 +34,7 @@ from torch import Tensor
 from tacit.certify import radius
 from tacit.data import Samples
 from tacit.data.images import Features
-from tacit.lab.bench import Bench
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Outcome
 from tacit.nets import MultiClassNet, TwoLayerNet
 from tacit.papers._shared.embeddings import Embeddings, class_means, embeddings_of
 from tacit.papers.li2025._shared.synthetic import multi_start, train_binary, train_classes

@@ -1,7 +1,5 @@
 """The figure of `li2025.fig2cd`: both matrices, accuracy over the steps, robust accuracy over the radius."""
 
-from __future__ import annotations
-
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes

@@ -7,8 +7,6 @@ What is expected, and from where, is `story_theory`. Adversarial training has no
 moved points has more than the 2 labels alone, and no more than the Bayes rule.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,9 +19,7 @@ import xarray as xr
 from tacit.certify import Radii, radius
 from tacit.certify.nearest.spheres import cluster_nearest
 from tacit.data import ClusterMixture, Samples
-from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, judge, untestable
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Claim, Expected, Outcome, untestable
 from tacit.measure import critical_radius
 from tacit.nets import (
     BayesRule,
@@ -246,19 +242,18 @@ def claims(data: xr.Dataset, config: Story, bench: Bench) -> list[Claim]:
             continue
         value, low, high = data.critical.sel(classifier=key).values / theory[key]
         made.append(
-            judge(
+            bench.judge(
                 key, statement, where, expected, float(value), spread=float(high - low) / 2, n=n,
-                smoke=bench.smoke, because=BECAUSE.get(key, ""),
+                because=BECAUSE.get(key, ""),
             )
         )  # fmt: skip
     value, low, high = data.critical.sel(classifier="attacked").values
     two = float(data.critical.sel(classifier="two", end="value"))
     text = f"adversarial training at {config.attack:g} sqrt(d/2): between 2 labels and sqrt(d/2)"
     made.append(
-        judge(
+        bench.judge(
             "attacked", f"{text} (measured: critical radius)", "Beyond the paper",
             Expected(min=two, max=landmarks(config)[1]), float(value), spread=float(high - low) / 2, n=n,
-            smoke=bench.smoke,
         )
     )  # fmt: skip
     return made

@@ -1,7 +1,5 @@
 """The figure of `li2025.story`: a row a classifier, ordered by its critical radius."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

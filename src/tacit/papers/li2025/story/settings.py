@@ -1,12 +1,10 @@
 """The settings and the entry of `li2025.story` (without torch)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 
 from tacit.errors import CallError
-from tacit.lab.exhibit import Exhibit
+from tacit.lab import Exhibit
 from tacit.papers._shared.checks import (
     check_at_least,
     check_clusters,

@@ -19,8 +19,6 @@ features, sqrt(d)/2 for f_dec where f = 0 breaks. A test point adds noise:
 For PolyReLU nets this is min2024's Conjecture 1 with its Theorem 3: noise there is sigma <= 0.3.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -20,8 +20,6 @@ that is
 The bias gathers what lambda gathers over each own cluster, once a point in place of d: b = lambda |J_s| / d.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import partial

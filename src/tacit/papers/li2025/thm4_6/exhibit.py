@@ -11,8 +11,6 @@ distance is of the order k/sqrt(n); in absolute terms it grows with lambda ~ ln 
 small. Outside Assumption 4.3 throughout: the theorem's o(1) is a limit of all of d, n and k.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

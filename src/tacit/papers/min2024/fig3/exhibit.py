@@ -7,16 +7,13 @@ panel is not in the paper: test images, and the smallest change that breaks the 
 At laptop scale the nets are trained for 30 epochs instead of 51, and 500 test points are attacked.
 """
 
-from __future__ import annotations
-
 import torch
 import xarray as xr
 from matplotlib.figure import Figure
 
 from tacit.attack import apgd, margin
 from tacit.base.linalg import unit_rows
-from tacit.lab.bench import Bench
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Outcome
 from tacit.nets import PolyReLUNet
 from tacit.papers.min2024.fig3.figure import (
     accuracy_panel,

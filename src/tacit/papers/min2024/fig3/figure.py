@@ -1,7 +1,5 @@
 """The panels of Figures 3 and 6."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,10 +1,8 @@
 """The settings and the entry of `min2024.fig3`, `min2024.fig6` (without torch)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
-from tacit.lab.exhibit import Exhibit
+from tacit.lab import Exhibit
 from tacit.papers._shared.checks import check_at_least, check_positive, check_unique
 from tacit.papers.min2024.images.settings import PAPER, SMOKE, ImageNets
 

@@ -1,14 +1,11 @@
 """The claims of Figure 4; those on correlation, rank and robustness are the ones of Figures 3 and 6."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 import xarray as xr
 
-from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, judge
+from tacit.lab import Bench, Claim, Expected
 from tacit.papers.min2024.fig4.settings import FeatureNets
 from tacit.papers.min2024.images.claims import (
     MANY,
@@ -50,7 +47,7 @@ def accuracy_claims(data: xr.Dataset, config: FeatureNets, bench: Bench) -> list
         noise = sum(float(q.mean() * (1 - q.mean())) for q in (share, least)) / n
         half = math.hypot(Z * math.sqrt(noise), float(seed_error(gain)))
         made.append(
-            judge(
+            bench.judge(
                 f"clean.p{p:g}",
                 f"p = {p:g} has a higher test accuracy than ReLU (measured: the difference)",
                 WHERE + " (b)",
@@ -58,7 +55,6 @@ def accuracy_claims(data: xr.Dataset, config: FeatureNets, bench: Bench) -> list
                 float(gain.mean()),
                 spread=half,
                 n=n,
-                smoke=bench.smoke,
             )
         )
     return made
@@ -70,7 +66,7 @@ def strict_claims(data: xr.Dataset, config: FeatureNets, bench: Bench) -> list[C
     strict, released = data.strict.mean("seed"), data.robust.isel(radius=-1).mean("seed")
     at = f"at the radius {max(config.radius):g}"
     made = [
-        judge(
+        bench.judge(
             "strict.missed",
             f"{at} margin-loss APGD from three starts breaks next to no more points than the released attack, at "
             "most .02 (measured: the largest share of points over p)",
@@ -78,14 +74,13 @@ def strict_claims(data: xr.Dataset, config: FeatureNets, bench: Bench) -> list[C
             Expected(max=0.02),
             float((released - strict).max()),
             n=n,
-            smoke=bench.smoke,
         )
     ]
     if ps[0] == 1 and len(ps) > 1:
         low, high = (float(strict.sel(p=p)) for p in (1.0, ps[-1]))
         half = Z * math.sqrt((low * (1 - low) + high * (1 - high)) / n)
         made.append(
-            judge(
+            bench.judge(
                 "strict.much",
                 f"{at} p = {ps[-1]:g} is much more robust than ReLU under the stronger attack too (measured: "
                 "the gain in robust accuracy)",
@@ -94,7 +89,6 @@ def strict_claims(data: xr.Dataset, config: FeatureNets, bench: Bench) -> list[C
                 high - low,
                 spread=half,
                 n=n,
-                smoke=bench.smoke,
             )
         )
     return made

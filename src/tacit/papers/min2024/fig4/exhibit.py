@@ -12,8 +12,6 @@ is none here.
 (along the gradient, by chance, towards another class): what it breaks besides, the released one had missed.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 
@@ -24,8 +22,7 @@ from matplotlib.figure import Figure
 from tacit.attack import margin
 from tacit.data.features import prepare
 from tacit.data.images import Features
-from tacit.lab.bench import Bench
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Outcome
 from tacit.papers._shared.embeddings import Embeddings, embeddings_of
 from tacit.papers.min2024.fig3.figure import accuracy_panel, rank_panel
 from tacit.papers.min2024.fig4.claims import claims

@@ -1,7 +1,5 @@
 """The panels of Figure 4 that differ from those of Figures 3 and 6."""
 
-from __future__ import annotations
-
 import xarray as xr
 from matplotlib.axes import Axes
 

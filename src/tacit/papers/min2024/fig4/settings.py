@@ -1,11 +1,9 @@
 """The settings and the entry of `min2024.fig4` (without torch)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tacit.errors import CallError
-from tacit.lab.exhibit import Exhibit
+from tacit.lab import Exhibit
 from tacit.papers._shared.checks import check_at_least, check_positive, check_unique
 from tacit.papers._shared.frozen import Frozen
 from tacit.papers.min2024.fig3.settings import Curves

@@ -9,8 +9,6 @@ measured on the same points: its half-width is 1.96 standard errors of the diffe
 same correction. Where there are several seeds, Student's half-width of their mean is added in quadrature.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from itertools import pairwise
@@ -21,8 +19,7 @@ import numpy.typing as npt
 import xarray as xr
 from scipy.stats import t as student
 
-from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, judge, untestable
+from tacit.lab import Bench, Claim, Expected, untestable
 from tacit.papers.min2024.fig3.settings import Curves
 from tacit.papers.min2024.images.nets import unbroken
 from tacit.papers.min2024.images.settings import ImageNets
@@ -142,7 +139,7 @@ def correlation_claims(data: xr.Dataset, where: str, bench: Bench) -> list[Claim
         ),
     )
     return [
-        judge(id, text, where + " (a)", expected, measured, n=n, smoke=bench.smoke)
+        bench.judge(id, text, where + " (a)", expected, measured, n=n)
         for id, text, expected, measured, n in rows
     ]
 
@@ -162,7 +159,7 @@ def accuracy_claims(data: xr.Dataset, config: Curves, where: str, bench: Bench) 
             "difference)"
         )
         made.append(
-            judge(
+            bench.judge(
                 f"clean.p{p:g}",
                 text,
                 where + " (b)",
@@ -170,7 +167,6 @@ def accuracy_claims(data: xr.Dataset, config: Curves, where: str, bench: Bench) 
                 measured,
                 spread=spread,
                 n=data.attrs["test_points"],
-                smoke=bench.smoke,
             )
         )
     return made
@@ -198,7 +194,7 @@ def rank_claims(data: xr.Dataset, config: Curves, where: str, bench: Bench) -> l
         ratio = (end.sel(p=high) / end.sel(p=low)).values.astype(np.float64)
         measured, spread = mean_and_spread(ratio)
         made.append(
-            judge(
+            bench.judge(
                 id,
                 f"{text} (measured: the ratio after training)",
                 where + " (c)",
@@ -206,7 +202,6 @@ def rank_claims(data: xr.Dataset, config: Curves, where: str, bench: Bench) -> l
                 measured,
                 spread=spread,
                 n=config.repeats,
-                smoke=bench.smoke,
             )
         )
     return made
@@ -257,7 +252,7 @@ def gain_claim(
     bench: Bench,
 ) -> Claim:
     """The gain at one radius."""
-    return judge(
+    return bench.judge(
         id,
         text,
         where,
@@ -265,5 +260,4 @@ def gain_claim(
         float(found.value[at]),
         spread=float(found.half[at]),
         n=data.sizes["point"],
-        smoke=bench.smoke,
     )

@@ -24,7 +24,7 @@ from tacit.base.linalg import power
 from tacit.base.threads import cores, side_by_side
 from tacit.data.images import load_images
 from tacit.errors import CallError
-from tacit.lab.bench import Bench
+from tacit.lab import Bench
 from tacit.measure.rank import stable_rank_of_gram
 from tacit.nets import PolyReLUNet
 

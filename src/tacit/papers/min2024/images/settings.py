@@ -1,7 +1,5 @@
 """Settings shared by exhibits (without torch)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

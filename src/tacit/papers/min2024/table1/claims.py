@@ -1,15 +1,12 @@
 """The claims of Table 1: its 28 numbers, and what the paper says of them."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 
 import numpy as np
 import xarray as xr
 
-from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, judge, untestable
+from tacit.lab import Bench, Claim, Expected, untestable
 from tacit.papers.min2024.images.claims import Gains, gains, sampling_error
 from tacit.papers.min2024.table1.settings import Table
 
@@ -77,7 +74,7 @@ def number_claim(cell: xr.Dataset, p: float, config: Table, bench: Bench) -> Cla
     if other := another_setting(config):
         reason = f"the table's setting is not this one: {other}"
         return untestable(f"{name}.p{p:g}", text, WHERE, expected, reason)
-    return judge(
+    return bench.judge(
         f"{name}.p{p:g}",
         text,
         WHERE,
@@ -85,7 +82,6 @@ def number_claim(cell: xr.Dataset, p: float, config: Table, bench: Bench) -> Cla
         float(cell.accuracy.mean()),
         spread=float(cell.half),
         n=n,
-        smoke=bench.smoke,
     )
 
 
@@ -128,7 +124,7 @@ def order_claim(
 ) -> Claim:
     """One row."""
     least = min(steps, key=lambda step: float(step.value[at]))
-    return judge(
+    return bench.judge(
         f"grows.{kind}-{radius:g}",
         f"robust accuracy under {kind} attacks of radius {radius:g} grows with p (measured: the smallest gain, "
         f"here from p = {least.low:g} to p = {least.high:g})",
@@ -137,7 +133,6 @@ def order_claim(
         float(least.value[at]),
         spread=float(least.half[at]),
         n=n,
-        smoke=bench.smoke,
     )
 
 
@@ -157,4 +152,4 @@ def best_claim(data: xr.Dataset, config: Table, bench: Bench) -> Claim:
         reason = f"in none of {every} rows can the nets be compared: in each all are near 0, or all near 1"
         return untestable("agnostic", text, WHERE, Expected(value=float(every)), reason)
     expected = Expected(value=float(rows))
-    return judge("agnostic", text, WHERE, expected, float(wins.sum()), n=rows, smoke=bench.smoke)
+    return bench.judge("agnostic", text, WHERE, expected, float(wins.sum()), n=rows)

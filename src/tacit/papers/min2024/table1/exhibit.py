@@ -7,14 +7,11 @@ balls each time (Croce & Hein 2021), as here at paper scale. Whether a stronger 
 of `min2024.table1_strict`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from tacit.lab.bench import Bench
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Outcome
 from tacit.papers.min2024.images.claims import (
     other_data,
     papers_data,

@@ -1,7 +1,5 @@
 """The panels of Table 1."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

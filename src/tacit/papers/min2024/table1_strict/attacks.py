@@ -12,8 +12,6 @@
 | minimal  | the shortest perturbation found, without a radius to choose (linf and l2, on few points)        |
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 

@@ -4,16 +4,13 @@ What is expected was written before the run. A tenth of the gain, two hundredths
 hundred are the sizes below which nobody would read Table 1 otherwise.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
 
-from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, judge, untestable
+from tacit.lab import Bench, Claim, Expected, judge, untestable
 from tacit.papers.min2024.table1_strict.attacks import ATTACKS, NORMS
 from tacit.papers.min2024.table1_strict.settings import Strict
 

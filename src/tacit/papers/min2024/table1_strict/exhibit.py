@@ -10,16 +10,13 @@ tacit's APGD divides the cross-entropy's derivative by its size before it is pul
 where it is exactly 0; `slope` and `flat` say on how many points that matters.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from tacit.lab.bench import Bench
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Outcome
 from tacit.papers.min2024.images.claims import other_data, setting_of
 from tacit.papers.min2024.images.nets import Nets, Pictures, pictures_of
 from tacit.papers.min2024.images.training import trained_nets

@@ -1,7 +1,5 @@
 """The panels of `table1_strict`."""
 
-from __future__ import annotations
-
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes

@@ -1,12 +1,10 @@
 """The settings and the entry of `table1_strict`: Table 1 under stronger attacks (torch is not needed here)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 
 from tacit.errors import CallError
-from tacit.lab.exhibit import Exhibit
+from tacit.lab import Exhibit
 from tacit.papers._shared.checks import check_at_least, check_positive, check_unique
 from tacit.papers.min2024.images.settings import ImageNets
 

@@ -14,8 +14,6 @@ expected within 5% of sqrt(2)/2 from a small init; from torch's default, which n
 between the two radii.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import dataclass, field
@@ -33,9 +31,7 @@ from tacit.attack import minimal
 from tacit.certify.choice import chosen
 from tacit.certify.radius import Question
 from tacit.data import min2024_mixture
-from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, judge
-from tacit.lab.exhibit import Outcome
+from tacit.lab import Bench, Claim, Expected, Outcome
 from tacit.measure import critical_radius
 from tacit.nets import TwoLayerNet
 from tacit.papers._shared.panels import THEORY
@@ -130,14 +126,13 @@ def claims(data: xr.Dataset, config: Persists, bench: Bench) -> tuple[Claim, ...
     edge, n = 1 / math.sqrt(config.K), config.repeats * config.points
     middle = (edge + BEST) / 2
     made = [
-        judge(
+        bench.judge(
             "clean",
             "every model classifies the test points (measured: the least clean accuracy of any model)",
             WHERE,
             Expected(min=0.99),
             float((data.radius > 0).mean(("seed", "point")).min()),
             n=n,
-            smoke=bench.smoke,
         )
     ]
     for model in config.models:
@@ -153,7 +148,7 @@ def claims(data: xr.Dataset, config: Persists, bench: Bench) -> tuple[Claim, ...
             text = f"{recipe.name}: critical radius closer to sqrt(2)/2 than to 1/sqrt(K)"
             expected = Expected(min=middle)
         made.append(
-            judge(
+            bench.judge(
                 model,
                 text,
                 WHERE,
@@ -161,13 +156,12 @@ def claims(data: xr.Dataset, config: Persists, bench: Bench) -> tuple[Claim, ...
                 value,
                 n=n,
                 spread=(high - low) / 2,
-                smoke=bench.smoke,
             )
         )
     if "poly.small" in config.models:
         proved = data.lower.sel(model="poly.small")
         made.append(
-            judge(
+            bench.judge(
                 "certified",
                 f"{recipes()['poly.small'].name}: no attack whatever breaks half of the points closer to "
                 "1/sqrt(K) than to sqrt(2)/2 (measured: the median certified radius)",
@@ -175,7 +169,6 @@ def claims(data: xr.Dataset, config: Persists, bench: Bench) -> tuple[Claim, ...
                 Expected(min=middle),
                 float(np.median(proved)),
                 n=proved.size,
-                smoke=bench.smoke,
             )
         )
     return tuple(made)

@@ -1,11 +1,9 @@
 """The settings and the entry of `min2025.persists` (without torch)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tacit.errors import CallError
-from tacit.lab.exhibit import Exhibit
+from tacit.lab import Exhibit
 from tacit.papers._shared.checks import check_at_least, check_clusters, check_positive, check_unique
 
 NETS = ("tanh", "relu", "leaky", "gelu", "relu2", "relu3")
