@@ -16,7 +16,8 @@ from safetensors.torch import save_file
 
 from tacit.attack.ball.apgd import apgd
 from tacit.attack.universal import learned_universal
-from tacit.auditing import attacks, certificates, directions
+from tacit.auditing import attacks, directions
+from tacit.certify import choice
 from tacit.cli import status
 from tacit.data import min2024_mixture
 from tacit.measure.flags import KINDS
@@ -266,7 +267,7 @@ def test_a_certificate_above_an_attack_is_exit_status_1(
     def too_long(model: Any, x: torch.Tensor, y: torch.Tensor, **_: Any) -> torch.Tensor:
         return torch.full((len(x),), 99.0, dtype=torch.float64)
 
-    monkeypatch.setattr(certificates, "crown_radius", too_long)
+    monkeypatch.setattr(choice, "crown_radius", too_long)
     assert audit("mymodels:three", "three.npz", "--radii", "50") == 1
     assert "certified-above-attacked: points " in one_line(capsys)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 import sys
@@ -11,16 +12,18 @@ from typing import Any
 
 import pytest
 import torch
+from tacit.attack.ball.attacked import Attacked
 from torch import nn
 
 import tacit
 from tacit.attack.ball.apgd import apgd
 from tacit.attack.ball.task import Attacked
-from tacit.auditing import AuditRecord, attacks, audit, certificates, compare
+from tacit.auditing import AuditRecord, attacks, audit, compare
 from tacit.auditing.rounding import double_of
 from tacit.auditing.subject import subject_of
 from tacit.base.progress import Silent
-from tacit.certify import logits_radius, radius
+from tacit.certify import choice, logits_radius, radius
+from tacit.certify.interval import at_least
 from tacit.data import min2024_mixture
 from tacit.errors import CallError, RunError
 from tacit.nets import PolyReLUNet, average_net, centre_net, poly_relu_start, prop48_net
@@ -126,7 +129,8 @@ def test_a_poly_relu_net_is_certified_from_below(norm: float, dtype: torch.dtype
 def test_only_the_first_right_points_of_a_poly_relu_net_are_certified(
     batch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(certificates, "WORK", 100)  # of 20 features: 5 points
+    # 100 of 20 features: 5 points
+    monkeypatch.setattr(importlib.import_module("tacit.certify.radius"), "WORK", 100)
     net, data = poly_relu()
     record = audited(net, data, radii=(0.01,), batch=batch)
     assert (record.lower > 0).nonzero().flatten().tolist() == [2, 3, 4, 5, 6]
@@ -273,7 +277,7 @@ def test_a_certificate_that_one_perturbation_contradicts_ends_the_audit(
     model = linear(1)
     monkeypatch.setattr(attacks, "apgd", fake([[False] * 200], [[-1] * 200]))
     monkeypatch.setattr(
-        certificates, "crown_radius", lambda model, x, y, **_: torch.full((len(x),), 9.0).double()
+        choice, "answered", lambda net, x, *_: at_least(torch.full((len(x),), 9.0).double())
     )
     with pytest.raises(RunError, match="certified-above-attacked"):
         audited(model, radii=(50.0,))
@@ -416,7 +420,7 @@ def test_luck_and_lost_successes_are_flagged(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_certificate_above_an_attack_ends_the_audit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        certificates, "crown_radius", lambda model, x, y, **_: torch.full((len(x),), 9.0).double()
+        choice, "answered", lambda net, x, *_: at_least(torch.full((len(x),), 9.0).double())
     )
     with pytest.raises(RunError, match=r"certified-above-attacked: points .* up to 9"):
         audited(linear(1), radii=(5.0,), batch=64)

@@ -21,7 +21,9 @@ from tacit.attack.norms import positive
 from tacit.base.linalg import power
 from tacit.errors import CallError, TacitError
 from tacit.nets import PolyReLUNet, TwoLayerNet
+from tacit.nets.kinds import kind_of
 from tacit.nets.poly_relu import without_dust
+from tacit.nn.modules import check_in_use
 
 Rows = Float[Tensor, "n D"]
 
@@ -147,6 +149,7 @@ class TwoLayerTarget:
     """A two-layer net without ensemble dimensions, its gradient in closed form."""
 
     net: TwoLayerNet
+    shape: tuple[int, ...] = ()
 
     def scores(self, x: Rows) -> Scores:
         """f."""
@@ -178,6 +181,7 @@ class PolyReLUTarget:
     """
 
     net: PolyReLUNet
+    shape: tuple[int, ...] = ()
 
     @cached_property
     def _unit_w(self) -> Float[Tensor, "h D"]:
@@ -224,19 +228,17 @@ class PolyReLUTarget:
 
 
 def target_of(model: Any, shape: tuple[int, ...]) -> Target:
-    """The target of a net of `nets/` or of any torch callable on inputs of that shape."""
-    if isinstance(model, TwoLayerNet):
-        if model.w.dim() != 2:
-            raise CallError("an ensemble is attacked member by member: pass one net at a time")
-        return TwoLayerTarget(model)
-    if isinstance(model, PolyReLUNet):
-        if model.w.dim() != 2:
-            raise CallError("an ensemble is attacked member by member: pass one net at a time")
-        return PolyReLUTarget(model)
-    if isinstance(model, torch.nn.Module) and model.training:
-        raise CallError(
-            "the model is in train mode, where dropout and batch statistics change its output: call model.eval()"
-        )
+    """The target of a net, as its kind is registered, or of any torch callable on inputs of that shape."""
+    if getattr(model, "ensemble", ()):
+        raise CallError("an ensemble is attacked member by member: pass one net at a time")
+    kind = kind_of(model)
+    made = None if kind is None else kind.target
+    return TorchTarget(model, shape) if made is None else made(model, shape)
+
+
+def module_target(model: torch.nn.Module, shape: tuple[int, ...]) -> Target:
+    """A torch module, by autograd, in eval mode."""
+    check_in_use(model)
     return TorchTarget(model, shape)
 
 

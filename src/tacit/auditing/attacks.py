@@ -17,7 +17,7 @@ from tacit.attack.losses import Loss, cross_entropy, margin
 from tacit.attack.shortest.minimal import minimal
 from tacit.auditing.task import Task
 from tacit.measure.robustness import not_monotone, shortest_broken
-from tacit.nets import TwoLayerNet
+from tacit.nets.kinds import kind_of
 
 SAMPLE = 50  # points that are left by an attack with gradients, and tried by queries
 QUERIES = 100  # of each start there
@@ -62,7 +62,9 @@ def attack_of(task: Task, *, queries_only: bool) -> Attack:
         return Attack("none: radius 0 needs none", lambda x, y: unbroken(len(x)))  # noqa: ARG005
     if queries_only:
         return Attack("black box (queries only)", lambda x, y: _black_box(task, x, y))
-    if isinstance(subject.model, TwoLayerNet) and task.norm.order == 2 and task.box is None:
+    kind = kind_of(subject.model)
+    own = kind is not None and kind.shortest is not None
+    if own and task.norm.order == 2 and task.box is None:
         return Attack("minimal norm", lambda x, y: _minimal(task, x, y))
     losses: list[Loss] = [margin] if subject.outputs <= 2 else [margin, cross_entropy]
     name = "APGD on the margin" + (" and on the cross-entropy" if len(losses) > 1 else "")

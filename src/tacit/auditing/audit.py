@@ -13,13 +13,13 @@ from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Shaped
-from torch import Tensor, nn
+from torch import Tensor
 
 from tacit.attack.losses import margin
 from tacit.attack.target import ModelError
 from tacit.auditing.attacks import Attack, attack_of, second_look, unbroken
 from tacit.auditing.averaging import averaging, means
-from tacit.auditing.certificates import Certificate, certificate_of, nothing_proved
+from tacit.auditing.certificates import certificate_of, nothing_proved
 from tacit.auditing.choices import (
     known_box,
     known_count,
@@ -37,9 +37,11 @@ from tacit.auditing.task import Task
 from tacit.base.device import choose_device
 from tacit.base.progress import Progress, Silent
 from tacit.base.statistics import proportion
+from tacit.certify.choice import Certificate
 from tacit.errors import CallError
 from tacit.measure.flags import raised_flags
 from tacit.measure.robustness import consistent, robust_curve
+from tacit.nets.kinds import first_tensor
 
 BATCH = 1000
 SILENT = Silent()
@@ -277,8 +279,8 @@ def _one_batch(
     return Seen(
         right.cpu(),
         changed.cpu(),
-        known.lower.cpu(),
-        known.upper.cpu(),
+        known.lower,
+        known.upper,
         broken.upper,
         loose,
         fixed,
@@ -301,7 +303,6 @@ def _class_means(
 
 
 def _home(model: Any) -> torch.device | None:
-    """Where a torch module's parameters are, so that it can be given back there."""
-    if not isinstance(model, nn.Module):
-        return None
-    return next((tensor.device for tensor in (*model.parameters(), *model.buffers())), None)
+    """Where the model's numbers are: a torch module moves itself, and is given back there."""
+    first = first_tensor(model)
+    return None if first is None else first.device

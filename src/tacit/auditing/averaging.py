@@ -24,7 +24,8 @@ from torch import Tensor, nn
 from tacit.auditing.subject import Subject
 from tacit.base.linalg import unit_rows
 from tacit.measure.subclasses import find_subclasses
-from tacit.nets import MultiClassNet, PolyReLUNet, TwoLayerNet
+from tacit.nets import Head, MultiClassNet, PolyReLUNet, TwoLayerNet
+from tacit.nets.kinds import kind_of
 
 NEAR = 0.5  # a mean cosine below this is near nothing
 APART = 0.05  # a difference of mean cosines below this decides nothing
@@ -46,12 +47,13 @@ class Averaging:
 
 @dataclass(frozen=True)
 class Neurons:
-    """Rows w (h, D) with masses (h,), the layer whose input they live in (None: the model's), and their name."""
+    """Rows w (h, D) with masses (h,), the layer whose input they live in (None: the model's, less `origin`)."""
 
     w: Float[Tensor, "h D"]
     mass: Float[Tensor, " h"]
     layer: nn.Module | None
     name: str
+    origin: Float[Tensor, " D"] | None = None
 
 
 def averaging(
@@ -65,7 +67,7 @@ def averaging(
     neurons = neurons_of(subject.model, subject.shape)
     if isinstance(neurons, str):
         return Averaging("unknown", neurons)
-    features = _inputs_of(subject, neurons.layer, x, batch)
+    features = _inputs_of(subject, neurons, x, batch)
     if features is None or features.shape[1] != neurons.w.shape[1]:
         return Averaging("unknown", "the last Linear layer reads no single vector a point")
     if subclass is None:
@@ -115,16 +117,36 @@ def judged(to_class: float, to_subclass: float, *, several: bool, found_by: str)
 
 
 def neurons_of(model: Any, shape: tuple[int, ...]) -> Neurons | str:
-    """The model's neurons, or the reason why there are none to look at."""
-    if isinstance(model, TwoLayerNet):
-        return _weighted(model.w, model.v.abs() * model.w.norm(dim=1), None, "hidden weights")
-    if isinstance(model, MultiClassNet):
-        w = model.w.flatten(0, 1)
-        return _weighted(w, w.norm(dim=1), None, "hidden weights")
-    if isinstance(model, PolyReLUNet):
-        return _weighted(model.w, model.v.norm(dim=0) * model.w.norm(dim=1), None, "hidden weights")
-    if not isinstance(model, nn.Module):
+    """The model's neurons, as its kind registers them, or the reason why there are none to look at."""
+    kind = kind_of(model)
+    if kind is None or kind.hidden_weights is None:
         return f"a {type(model).__name__} has no hidden weights at hand"
+    return kind.hidden_weights(model, shape)
+
+
+def two_layer_neurons(net: TwoLayerNet, _shape: tuple[int, ...]) -> Neurons | str:
+    """w, with mass |v_j| ||w_j||."""
+    return weighted(net.w, net.v.abs() * net.w.norm(dim=1))
+
+
+def multi_class_neurons(net: MultiClassNet, _shape: tuple[int, ...]) -> Neurons | str:
+    """The neurons of all subclasses."""
+    w = net.w.flatten(0, 1)
+    return weighted(w, w.norm(dim=1))
+
+
+def poly_relu_neurons(net: PolyReLUNet, _shape: tuple[int, ...]) -> Neurons | str:
+    """w among the centred points, with mass ||w_j|| times the norm of column j of v."""
+    return weighted(net.w, net.v.norm(dim=0) * net.w.norm(dim=1), origin=net.centre)
+
+
+def head_neurons(head: Head, shape: tuple[int, ...]) -> Neurons | str:
+    """Those of its net."""
+    return poly_relu_neurons(head.net, shape)
+
+
+def module_neurons(model: nn.Module, shape: tuple[int, ...]) -> Neurons | str:
+    """The rows of the first Linear layer where it reads the input, else of the last."""
     owners = [part for part in model.modules() if list(part.parameters(recurse=False))]
     linear = [layer for layer in owners if isinstance(layer, nn.Linear)]
     if not linear:
@@ -134,29 +156,38 @@ def neurons_of(model: Any, shape: tuple[int, ...]) -> Neurons | str:
         mass = first.weight.norm(dim=1)
         if linear[1].in_features == first.out_features:
             mass = mass * linear[1].weight.norm(dim=0)
-        return _weighted(first.weight, mass, None, "first layer's weights")
+        return weighted(first.weight, mass, name="first layer's weights")
     w = linear[-1].weight
-    return _weighted(w, w.norm(dim=1), linear[-1], "last layer's weights, among its features")
+    return weighted(w, w.norm(dim=1), linear[-1], name="last layer's weights, among its features")
 
 
-def _weighted(w: Tensor, mass: Tensor, layer: nn.Module | None, name: str) -> Neurons | str:
+def weighted(
+    w: Float[Tensor, "h D"],
+    mass: Float[Tensor, " h"],
+    layer: nn.Module | None = None,
+    *,
+    name: str = "hidden weights",
+    origin: Float[Tensor, " D"] | None = None,
+) -> Neurons | str:
+    """The neurons in float64 on the host, their masses as shares."""
     w, mass = w.detach().double().cpu(), mass.detach().double().cpu()
     if not float(mass.sum()) > 0:
         return "all neurons have no mass"
-    return Neurons(w, mass / mass.sum(), layer, name)
+    origin = None if origin is None else origin.double().cpu()
+    return Neurons(w, mass / mass.sum(), layer, name, origin)
 
 
 def _inputs_of(
-    subject: Subject, layer: nn.Module | None, x: Float[Tensor, "n ..."], batch: int
+    subject: Subject, neurons: Neurons, x: Float[Tensor, "n ..."], batch: int
 ) -> Float[Tensor, "n D"] | None:
     """What the layer reads at each point (the points themselves where there is no layer); None if no rows."""
-    if layer is None:
+    if neurons.layer is None:
         rows = x.flatten(1).double()
-        net = subject.model
-        centred = isinstance(net, PolyReLUNet) and net.centre is not None
-        return rows - net.centre.double().cpu() if centred else rows
+        return rows if neurons.origin is None else rows - neurons.origin
     seen: list[Tensor] = []
-    hook = layer.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].detach().cpu()))
+    hook = neurons.layer.register_forward_pre_hook(
+        lambda _, inputs: seen.append(inputs[0].detach().cpu())
+    )
     try:
         for part in x.split(batch):
             subject.scores(part.to(subject.device, subject.dtype))

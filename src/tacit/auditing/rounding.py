@@ -8,18 +8,18 @@ is broken about rho e / m too early (the margin falls from m to 0 over rho).
 from __future__ import annotations
 
 import copy
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
 from jaxtyping import Float, Shaped
-from torch import Tensor, nn
+from torch import Tensor
 
 from tacit.attack.losses import margin
 from tacit.attack.norms import Norm
 from tacit.auditing.subject import Subject
 from tacit.errors import TacitError
-from tacit.nets import MultiClassNet, TwoLayerNet
+from tacit.nets.kinds import kind_of
 
 RELATIVE = {torch.float64: 1e-6}  # a share of the radius
 RELATIVE_ELSE = 1e-3
@@ -52,19 +52,11 @@ def double_of(subject: Subject) -> Subject | None:
     model: Any = subject.model
     if subject.dtype == torch.float64:
         return None
-    if isinstance(model, TwoLayerNet | MultiClassNet):
-        tensors: dict[str, Any] = {
-            field.name: value.double()
-            for field in fields(model)
-            if isinstance(value := getattr(model, field.name), Tensor)
-        }
-        model = replace(model, **tensors)
-    elif isinstance(model, nn.Module):
-        try:
-            model = copy.deepcopy(model).double()
-        except (RuntimeError, TypeError, AttributeError):  # what holds a handle cannot be copied
-            return None
-    else:
+    if kind_of(model) is None:
+        return None
+    try:
+        model = copy.deepcopy(model).double()
+    except (RuntimeError, TypeError, AttributeError):  # what holds a handle cannot be copied
         return None
     exact = replace(subject, model=model, dtype=torch.float64)
     try:

@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import importlib
-import json
 import re
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import torch
 from jaxtyping import Float, Shaped
-from safetensors import SafetensorError, safe_open
-from torch import Tensor, nn
+from torch import Tensor
 
 from tacit.attack.losses import margin
 from tacit.attack.target import ModelError, failure, loss_and_gradient, one_line, target_of
-from tacit.certify.radius import Classifier
 from tacit.errors import CallError, RunError, TacitError
-from tacit.nets import MultiClassNet, PolyReLUNet, TwoLayerNet, load_net
-from tacit.nets.saved import rebuilt, refuse_pickle
+from tacit.nets import TensorNet, load_net
+from tacit.nets.kinds import first_tensor, kind_of
 
-NETS = (TwoLayerNet, MultiClassNet, PolyReLUNet)
-OURS = (*get_args(Classifier), PolyReLUNet)
-CLASSIFIER = "poly_relu_classifier"  # the kind of what PolyReLUClassifier.save writes
 SPEC = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 SCRIPT = re.compile(r"(?P<path>.*?(?P<module>[^/\\]+))\.py(:(?P<name>.+))?")
 FEW = 8  # points that a model is tried on
@@ -81,7 +75,7 @@ def load_model(text: str) -> Any:
         if _holds_arrays(path):
             raise CallError(f"{text} is data (.npz): MODEL comes first, then DATA")
         try:
-            return _saved(path)
+            return load_net(path)
         except RunError as error:
             raise CallError(str(error)) from None
     if not SPEC.fullmatch(text):
@@ -97,15 +91,18 @@ def load_model(text: str) -> Any:
             if not hasattr(found, part):
                 raise CallError(f"{module} has no {name!r}: MODEL is module:callable")
             found = getattr(found, part)
-        if isinstance(found, (nn.Module, *OURS)):
+        if kind_of(found) is not None:
             return found
         if not callable(found):
             raise CallError(
                 f"{text} is {type(found).__name__}: it must be a torch module or make one"
             )
         made = _told(found, f"calling {text}()")
-    if not isinstance(made, (nn.Module, *OURS)):
-        raise CallError(f"{text}() returned {type(made).__name__}: it must return a torch module")
+    if kind_of(made) is None:
+        raise CallError(
+            f"{text}() returned {type(made).__name__}: it must return a torch module or a net of a kind "
+            "that is registered"
+        )
     return made
 
 
@@ -114,40 +111,36 @@ def subject_of(model: Any, x: Float[Tensor, "n ..."], device: str, *, gradient: 
 
     With `gradient=False` nothing is differentiated: the model may be any callable on tensors.
     """
-    if isinstance(model, NETS) and _ensemble(model):
-        raise CallError(
-            f"the net has ensemble dimensions, w is {tuple(model.w.shape)}: audit its members one by one"
-        )
-    if isinstance(model, nn.Module) and any(part.training for part in model.modules()):
-        raise CallError(
-            "the model is in train mode, where dropout and batch norm are not what they are in use: "
-            "call model.eval() first"
-        )
     if not callable(model):
         raise CallError(
             f"the model is {type(model).__name__}: give a torch module or one of tacit's nets"
         )
-    if isinstance(model, NETS) and x[0].numel() != model.w.shape[-1]:
-        raise CallError(f"the net takes {model.w.shape[-1]} features, x has {x[0].numel()}")
-    if isinstance(model, PolyReLUNet):
-        model = _to(model, torch.float64)  # in which its certificate is computed
+    kind = kind_of(model)
+    if kind is not None and kind.audited is not None:
+        model = kind.audited(model)
+    rows = isinstance(model, TensorNet)
+    if rows and model.ensemble:
+        raise CallError(
+            f"the net has ensemble dimensions {model.ensemble}: audit its members one by one"
+        )
+    if rows and model.inputs not in (None, x[0].numel()):
+        raise CallError(f"the net takes {model.inputs} features, x has {x[0].numel()}")
     dtype = _dtype(model, x.dtype)
     if dtype.itemsize < 4:
         raise CallError(
             f"the model computes in {dtype}, too coarse for margins and lengths: call model.float() first, which "
             "keeps its weights"
         )
-    if isinstance(model, OURS) and not isinstance(model, NETS):
-        device = "cpu"  # the closed-form rules live there
     most = float(x.abs().max())
     if most > torch.finfo(dtype).max:
         raise CallError(
             f"x reaches {most:.3g}, beyond {dtype}, the model's type: scale x, or call model.double()"
         )
     few = x[:FEW].to(device, dtype)
-    if isinstance(model, OURS):
+    if rows:
         few = few.flatten(1)
-    subject = Subject(moved(model, device), tuple(few.shape[1:]), 1, dtype, device)
+    model = model if kind is None else model.to(device)
+    subject = Subject(model, tuple(few.shape[1:]), 1, dtype, device)
     try:
         scores = subject.scores(few)
         if _mixes(subject, few, scores):
@@ -186,68 +179,12 @@ def _holds_arrays(path: Path) -> bool:
     return bool(names) and all(name.endswith(".npy") for name in names)
 
 
-def _ensemble(net: TwoLayerNet | MultiClassNet | PolyReLUNet) -> bool:
-    return net.w.dim() > (3 if isinstance(net, MultiClassNet) else 2)
-
-
-def _saved(path: Path) -> Any:
-    """The net of a file; of a saved PolyReLUClassifier its net, where class k is output k."""
-    refuse_pickle(path)
-    try:
-        with safe_open(path, framework="pt") as file:
-            meta = file.metadata() or {}
-            if meta.get("kind") != CLASSIFIER:
-                return load_net(path)
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (OSError, SafetensorError):
-        return load_net(path)  # which tells what is wrong
-    net = rebuilt(path, tensors, meta | {"kind": "poly_relu"})
-    assert isinstance(net, PolyReLUNet)
-    try:
-        outputs = json.loads(meta["outputs"])
-    except (KeyError, ValueError) as error:
-        raise RunError(
-            f"{path} is damaged: no class of each output can be read ({error})"
-        ) from None
-    if outputs != list(range(net.v.shape[0])):
-        raise CallError(
-            f"{path} holds a classifier whose classes have several outputs each, which an audit of its net would "
-            "take for classes: give module:callable that returns PolyReLUClassifier.load(...).to_module()"
-        )
-    return net
-
-
 def _dtype(model: Any, given: torch.dtype) -> torch.dtype:
     """The type of the model's numbers, or the points' own where it has none."""
-    if isinstance(model, nn.Module):
-        tensors: Any = (*model.parameters(), *model.buffers())
-    elif isinstance(model, OURS):
-        tensors = [getattr(model, field.name) for field in fields(model)]
-    else:
-        tensors = ()
-    for tensor in tensors:
-        if isinstance(tensor, Tensor) and tensor.is_floating_point():
-            return tensor.dtype
-    if isinstance(model, OURS):
-        return torch.float64
+    first = first_tensor(model)
+    if first is not None:
+        return first.dtype
     return given if given.itemsize >= 4 else torch.float32
-
-
-def moved(model: Any, device: str) -> Any:
-    """The model on that device: a torch module itself, of a net a copy."""
-    if isinstance(model, nn.Module):
-        return model.to(device)
-    return _to(model, device) if isinstance(model, NETS) else model
-
-
-def _to(net: Any, where: str | torch.dtype) -> Any:
-    """A copy of a net, its tensors on that device or of that type."""
-    tensors: dict[str, Any] = {
-        field.name: value.to(where)
-        for field in fields(net)
-        if isinstance(value := getattr(net, field.name), Tensor)
-    }
-    return replace(net, **tensors)
 
 
 @contextmanager

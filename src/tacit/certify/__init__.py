@@ -5,7 +5,7 @@ from tacit.certify.crown.radius import crown_margin, crown_radius
 from tacit.certify.interval import Radii
 from tacit.certify.logits.radius import logits_certified, logits_radius
 from tacit.certify.nearest.radius import nearest_bounds, nearest_radius
-from tacit.certify.radius import radius
+from tacit.certify.radius import Question, radius
 from tacit.certify.relu.radius import relu_radius
 from tacit.certify.smoothing import Smoothed, smoothing_radius
 
@@ -13,6 +13,7 @@ Breaking = Radii  # its first name for ReLU nets
 
 __all__ = [
     "Breaking",
+    "Question",
     "Radii",
     "Smoothed",
     "crown_margin",

@@ -136,7 +136,7 @@ def check(
     batch: int,
 ) -> None:
     """Refuse what cannot be certified."""
-    if isinstance(model, torch.nn.Module) and model.training:
+    if getattr(model, "training", False):
         raise CallError("the model is in train mode: call model.eval() first")
     if y.shape != x.shape[:1]:
         raise CallError(

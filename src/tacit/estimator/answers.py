@@ -14,13 +14,13 @@ from torch import Tensor
 
 from tacit.attack import known_norm
 from tacit.base.device import choose_device
-from tacit.estimator.head import Head
+from tacit.certify import radius
 from tacit.estimator.module import PolyReLUHead
 from tacit.estimator.onnx_graph import write_onnx
-from tacit.estimator.radius import robust_radii
 from tacit.estimator.rows import Array, as_tensor, class_numbers
 from tacit.estimator.saving import write_classifier
 from tacit.nets import PolyReLUNet
+from tacit.nets.head import Head
 
 ROWS = 4096  # scored at once
 
@@ -65,8 +65,8 @@ class Answers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         device = torch.device(choose_device(self.device))
         x = as_tensor(X, device, torch.float64)
         numbers = torch.from_numpy(class_numbers(self.classes_, y)).to(device)
-        head = self._head().to(device, torch.float64)
-        found = robust_radii(head, x, numbers, known_norm(norm))
+        head = self._head().to(device)
+        found = radius(head, x, numbers, norm=known_norm(norm))
         return found.lower.cpu().numpy(), found.upper.cpu().numpy()
 
     def to_module(self) -> PolyReLUHead:
@@ -97,4 +97,4 @@ class Answers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         device, dtype = torch.device(choose_device(self.device)), self.net_.w.dtype
         head = self._head().to(device)
         parts = [X[i : i + ROWS] for i in range(0, len(X), ROWS)]
-        return torch.cat([head.scores(as_tensor(part, device, dtype)).cpu() for part in parts])
+        return torch.cat([head(as_tensor(part, device, dtype)).cpu() for part in parts])

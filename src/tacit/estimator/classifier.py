@@ -26,7 +26,6 @@ from tacit.estimator.fitting import (
     own_outputs,
     start_head,
 )
-from tacit.estimator.head import Head
 from tacit.estimator.rows import (
     Array,
     Rows,
@@ -38,6 +37,7 @@ from tacit.estimator.rows import (
     validated,
 )
 from tacit.estimator.saving import read_classifier
+from tacit.nets.head import Head
 from tacit.train import LogitTraining
 from tacit.train.descent.logits import Points
 

@@ -11,9 +11,9 @@ from numpy.random import RandomState
 from torch import Tensor
 
 from tacit.errors import RunError
-from tacit.estimator.head import Head
 from tacit.estimator.rows import Array, Rows
 from tacit.nets import PolyReLUNet, poly_relu_start
+from tacit.nets.head import Head
 from tacit.train.descent.logits import LogitTraining, Points
 
 MOST_LOSS = 1e30  # no training comes back from there
@@ -132,5 +132,5 @@ def accuracy_of(
     net: PolyReLUNet,
 ) -> float:
     """The weighted share of rows that the head has right with this net in it."""
-    right = (replace(head, net=net).scores(x).argmax(1) == y).to(x.dtype)
+    right = (replace(head, net=net)(x).argmax(1) == y).to(x.dtype)
     return float(right.mean() if weights is None else (right * weights).mean())

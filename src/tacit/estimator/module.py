@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from tacit.base.linalg import unit_rows
-from tacit.estimator.head import Head, class_scores
+from tacit.nets.head import Head, class_scores
 from tacit.nn import PolyReLU
 
 

@@ -17,8 +17,8 @@ import torch
 from tacit.base.files import write_bytes
 from tacit.base.linalg import unit_rows
 from tacit.errors import CallError
-from tacit.estimator.head import Head
 from tacit.estimator.rows import Array
+from tacit.nets.head import Head
 
 OPSET = 18
 IR_VERSION = 9  # of the same age as the opset: older runtimes read it

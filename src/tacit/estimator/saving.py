@@ -15,9 +15,9 @@ from tacit.errors import CallError, RunError
 from tacit.estimator.rows import Array
 from tacit.estimator.settings import check_parameters
 from tacit.nets import PolyReLUNet
+from tacit.nets.head import KIND
 from tacit.nets.saved import rebuilt, refuse_pickle
 
-KIND = "poly_relu_classifier"
 NAMES = ("parameters", "classes", "subclasses", "outputs", "features", "losses")
 
 C = TypeVar("C")
@@ -41,7 +41,7 @@ def write_classifier(classifier: Any, path: Path) -> None:
         "losses": classifier.loss_curve_,
     }
     told = {name: json.dumps(value) for name, value in held.items()}
-    write_tensors(path, tensors, meta | told | {"kind": KIND}, "choose another path")
+    write_tensors(path, tensors, meta | told | {"kind": KIND.name}, "choose another path")
 
 
 def read_classifier(cls: type[C], path: Path) -> C:
@@ -51,7 +51,7 @@ def read_classifier(cls: type[C], path: Path) -> C:
         raise CallError(f"{path} {what}: give the file that {cls.__name__}.save wrote")
     refuse_pickle(path)
     tensors, meta = read_tensors(path)
-    if (kind := meta.get("kind")) != KIND:
+    if (kind := meta.get("kind")) != KIND.name:
         told = "tensors of something else" if kind is None else f"a net of kind {kind!r}"
         raise RunError(
             f"{path} holds {told} and no {cls.__name__}: give a file that {cls.__name__}.save wrote "
@@ -89,8 +89,7 @@ def read_net(path: Path, tensors: dict[str, Tensor], meta: dict[str, str]) -> Po
     for name, tensor in tensors.items():
         if not bool(torch.isfinite(tensor).all()):
             raise RunError(f"{path} is damaged: tensor {name!r} holds NaN or inf")
-    net = rebuilt(path, tensors, meta | {"kind": "poly_relu"})
-    assert isinstance(net, PolyReLUNet)
+    net: PolyReLUNet = rebuilt(path, tensors, meta | {"kind": "poly_relu"})
     return net
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 
 import torch
 from jaxtyping import Float
@@ -31,7 +30,7 @@ def margins(
 ) -> Float[Tensor, "*e n"]:
     """m_i = y_i f(x_i), in float64; the point is broken where m_i <= 0. Labels are -1 or +1."""
     check_labelled(net, x, y)
-    net = in_float64(net)
+    net = net.double()
     f = torch.cat([net(x[..., part, :].to(torch.float64)) for part in blocks(net, x)], -1)
     return y.to(torch.float64) * f
 
@@ -105,12 +104,6 @@ def size_to_degree(net: TwoLayerNet) -> Float[Tensor, "*e"]:
             "the net is zero: a margin per size of the parameters needs a net that is not"
         )
     return size ** degree(net)
-
-
-def in_float64(net: TwoLayerNet) -> TwoLayerNet:
-    """The same net in float64."""
-    b = None if net.b is None else net.b.to(torch.float64)
-    return replace(net, w=net.w.to(torch.float64), v=net.v.to(torch.float64), b=b)
 
 
 def blocks(net: TwoLayerNet, x: Float[Tensor, "*x n D"]) -> Iterator[slice]:

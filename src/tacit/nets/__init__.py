@@ -8,18 +8,23 @@ from tacit.nets.closed_forms import (
     linear_rule,
     prop48_net,
 )
+from tacit.nets.head import Head
+from tacit.nets.kinds import register
 from tacit.nets.multiclass import MultiClassNet
 from tacit.nets.poly_relu import PolyReLUNet, poly_relu_start
 from tacit.nets.rules import BayesRule, Linear, NearestNeighbour
-from tacit.nets.saved import load_net
+from tacit.nets.saved import load_net, save_net
+from tacit.nets.tensors import TensorNet
 from tacit.nets.two_layer import TwoLayerNet
 
 __all__ = [
     "BayesRule",
+    "Head",
     "Linear",
     "MultiClassNet",
     "NearestNeighbour",
     "PolyReLUNet",
+    "TensorNet",
     "TwoLayerNet",
     "average_net",
     "centre_net",
@@ -29,4 +34,6 @@ __all__ = [
     "load_net",
     "poly_relu_start",
     "prop48_net",
+    "register",
+    "save_net",
 ]

@@ -12,9 +12,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from tacit.errors import RunError
+from tacit.nets.kinds import register
+from tacit.nets.saved import from_fields
+from tacit.nets.tensors import TensorNet
+
 
 @dataclass(frozen=True)
-class MultiClassNet:
+class MultiClassNet(TensorNet):
     """w (..., k, h, D): h neurons for each of k subclasses; labels (k,) of +-1 say whose they are."""
 
     w: Float[Tensor, "*e k h D"]
@@ -34,11 +39,9 @@ class MultiClassNet:
         return torch.tanh(self(x) / 2)
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, str]]:
-        """Tensors and metadata, as `nets/*.safetensors` of a run folder hold them."""
-        return {"w": self.w.contiguous(), "labels": self.labels}, {
-            "kind": "multi_class",
-            "p": "1.0",
-        }
+        """As of every net, and its exponent."""
+        tensors, meta = super().state()
+        return tensors, meta | {"p": "1.0"}
 
 
 def log_odds(logits: Float[Tensor, "*e n k"], labels: Float[Tensor, " k"]) -> Float[Tensor, "*e n"]:
@@ -46,3 +49,25 @@ def log_odds(logits: Float[Tensor, "*e n k"], labels: Float[Tensor, " k"]) -> Fl
     return torch.logsumexp(logits[..., labels > 0], -1) - torch.logsumexp(
         logits[..., labels < 0], -1
     )
+
+
+def loaded(cls: type, tensors: dict[str, Tensor], meta: dict[str, str]) -> MultiClassNet:
+    """A net of a file, whose labels may be whole numbers."""
+    if "labels" in tensors and "w" in tensors:
+        signs = sorted(set(tensors["labels"].tolist()))
+        tensors = tensors | {"labels": tensors["labels"].to(tensors["w"].dtype)}
+        if signs != [-1, 1] and tensors["labels"].shape == tensors["w"].shape[-3:-2]:
+            raise RunError(
+                f"tensor 'labels' holds {signs[:6]}; the labels of subclasses are -1 and +1, both of them there"
+            )
+    return from_fields(cls, tensors, meta)
+
+
+register(
+    MultiClassNet,
+    name="multi_class",
+    load=loaded,
+    certificate="tacit.certify.radius:many_class_radius",
+    trainee="tacit.train.descent.checks:multi_class_trainee",
+    hidden_weights="tacit.auditing.averaging:multi_class_neurons",
+)

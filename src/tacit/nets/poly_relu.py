@@ -23,10 +23,12 @@ from torch import Tensor
 
 from tacit.base.linalg import power, unit_rows
 from tacit.errors import CallError
+from tacit.nets.kinds import register
+from tacit.nets.tensors import TensorNet
 
 
 @dataclass(frozen=True)
-class PolyReLUNet:
+class PolyReLUNet(TensorNet):
     """w (..., h, D), v (..., C, h), b (..., C) or None, p >= 1, centre (D,) or None.
 
     Any leading dimensions are members of an ensemble that share p and the centre.
@@ -77,14 +79,18 @@ class PolyReLUNet:
         u, size = unit_rows(points)
         return u, None if self.unit else size
 
-    def state(self) -> tuple[dict[str, Tensor], dict[str, str]]:
-        """Tensors and metadata, as `nets/*.safetensors` of a run folder hold them."""
-        held = {"w": self.w, "v": self.v, "b": self.b, "centre": self.centre}
-        tensors = {name: t.contiguous() for name, t in held.items() if t is not None}
-        meta = {"kind": "poly_relu", "p": repr(float(self.p))}
-        for name in ("normalize_input", "unit"):
-            meta[name] = str(getattr(self, name)).lower()
-        return tensors, meta
+
+register(
+    PolyReLUNet,
+    name="poly_relu",
+    target="tacit.attack.target:PolyReLUTarget",
+    certificate="tacit.certify.radius:poly_relu_radius",
+    proved_points="tacit.certify.radius:proved_points",
+    trainee="tacit.train.descent.checks:tensor_trainee",
+    trained=("w", "v", "b"),
+    audited=PolyReLUNet.double,  # the type in which its certificate is computed
+    hidden_weights="tacit.auditing.averaging:poly_relu_neurons",
+)
 
 
 def without_dust(w: Float[Tensor, "*e h D"]) -> Float[Tensor, "*e h D"]:

@@ -14,11 +14,13 @@ from torch import Tensor
 from tacit.base.checks import check_finite
 from tacit.data.clusters import ClusterMixture
 from tacit.errors import CallError
+from tacit.nets.kinds import register
 from tacit.nets.multiclass import log_odds
+from tacit.nets.tensors import TensorNet
 
 
 @dataclass(frozen=True)
-class Linear:
+class Linear(TensorNet):
     """f(x) = <u, x> + b."""
 
     u: Float[Tensor, " D"]
@@ -30,7 +32,7 @@ class Linear:
 
 
 @dataclass(frozen=True)
-class BayesRule:
+class BayesRule(TensorNet):
     """The sign of log P(y=+1 | x) - log P(y=-1 | x) under the mixture; noise sd > 0.
 
     With g_k(x) = (<mu_k, x> - ||mu_k||^2 / 2) / sd^2 + log weight_k, the common term in ||x||^2
@@ -58,7 +60,7 @@ class BayesRule:
 
 
 @dataclass(frozen=True)
-class NearestNeighbour:
+class NearestNeighbour(TensorNet):
     """1-NN: the label of the closest of the training points x (m, D), y (m,) in {-1, +1}."""
 
     x: Float[Tensor, "m D"]
@@ -81,3 +83,18 @@ def squared_distances(x: Float[Tensor, "n D"], z: Float[Tensor, "m D"]) -> Float
     """||x_i - z_j||^2 by differences: the expansion into inner products cancels far from the origin."""
     mode = "donot_use_mm_for_euclid_dist"
     return torch.cdist(x, z, compute_mode=mode).square()
+
+
+register(
+    Linear,
+    name="linear",
+    certificate="tacit.certify.radius:rule_radius",
+    trainee="tacit.train.descent.checks:tensor_trainee",
+    trained=("u",),
+)
+register(BayesRule, name="bayes_rule", certificate="tacit.certify.radius:bayes_rule_radius")
+register(
+    NearestNeighbour,
+    name="nearest_neighbour",
+    certificate="tacit.certify.radius:neighbour_radius",
+)

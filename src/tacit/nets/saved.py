@@ -1,100 +1,125 @@
-"""Reading back the nets of a run folder. A pickle is refused unread: unpickling can run any code."""
+"""Nets as files. A pickle is refused unread: unpickling can run any code."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor
 
-from tacit.base.files import read_tensors
+from tacit.base.files import read_tensors, write_tensors
 from tacit.errors import CallError, RunError
-from tacit.nets.multiclass import MultiClassNet
-from tacit.nets.poly_relu import PolyReLUNet
-from tacit.nets.two_layer import TwoLayerNet
+from tacit.nets.kinds import KINDS, asked_of, kind_named, register
+from tacit.nets.tensors import ENSEMBLE, TensorNet, axes_of, hints_of
 
 PICKLE_SUFFIXES = (".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".bin", ".joblib")
-NEEDED = {"two_layer": ("w", "v"), "multi_class": ("w", "labels"), "poly_relu": ("w", "v")}
-SavedNet = TwoLayerNet | MultiClassNet | PolyReLUNet
 
 
-def load_net(path: str | Path) -> SavedNet:
-    """The net that a `nets/*.safetensors` file holds, rebuilt from its tensors and metadata."""
+def save_net(path: str | Path, net: Any) -> None:
+    """Write a net of any registered kind, so that `load_net` gives it back."""
+    tensors, meta = asked_of(net, "save_net").state(net)
+    write_tensors(Path(path), tensors, meta, "choose another path")
+
+
+def load_net(path: str | Path) -> Any:
+    """The net that a .safetensors file holds, rebuilt from its tensors and metadata, on the host."""
     path = Path(path)
     refuse_pickle(path)
     return rebuilt(path, *read_tensors(path))
 
 
-def rebuilt(path: Path, tensors: dict[str, Tensor], meta: dict[str, str]) -> SavedNet:
+def rebuilt(path: Path, tensors: dict[str, Tensor], meta: dict[str, str]) -> Any:
     """The net of that kind, with its tensors."""
-    kind = meta.get("kind")
-    if kind is None:
+    name = meta.get("kind")
+    if name is None:
         raise RunError(
             f"{path} holds weights without a net (its metadata has kind None): give module:callable, for "
             "instance def make(): net = ...; net.load_state_dict(safetensors.torch.load_file(...)); "
             "return net.eval()"
         )
-    if kind not in NEEDED:
+    kind = kind_named(name)
+    if kind is None or kind.load is None:
+        loaded = (repr(known.name) for known in KINDS.values() if known.name)
         raise RunError(
-            f"{path} holds a net of kind {kind!r}; tacit knows {', '.join(map(repr, NEEDED))} "
-            "(metadata `kind` of the file)"
+            f"{path} holds a net of kind {name!r}; tacit knows {', '.join(loaded)} (metadata `kind` of the "
+            "file): import the package that registers it first"
         )
-    missing = [name for name in NEEDED[kind] if name not in tensors]
-    if missing:
-        raise RunError(f"{path} holds a {kind} net without its tensor {missing[0]!r}")
-    check_tensors(path, kind, tensors)
-    if kind == "multi_class":
-        return MultiClassNet(tensors["w"], tensors["labels"])
     try:
-        p = float(meta.get("p", "1"))
+        return kind.load(kind.cls, tensors, meta)
+    except (CallError, RunError) as error:
+        raise RunError(f"{path}: {error}") from error
+
+
+def from_fields(cls: type, tensors: dict[str, Tensor], meta: dict[str, str]) -> Any:
+    """The net whose fields are these tensors, and numbers and texts of the metadata (`TensorNet.state`)."""
+    return made(cls, tensors, meta, "")
+
+
+def made(cls: type, tensors: dict[str, Tensor], meta: dict[str, str], prefix: str) -> Any:
+    """A dataclass from what is stored under the names of its fields."""
+    own = {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
+    check_shapes(cls, own)
+    given: dict[str, Any] = {}
+    for field in fields(cls):
+        name, hint = prefix + field.name, hints_of(cls)[field.name]
+        if is_dataclass(hint) and isinstance(hint, type):
+            given[field.name] = made(hint, tensors, meta, f"{name}.")
+        elif field.name in axes_of(cls):
+            if name in tensors:
+                given[field.name] = tensors[name]
+            elif field.default is MISSING:
+                raise RunError(f"a {cls.__name__} without its tensor {name!r}")
+        elif name in meta:
+            given[field.name] = parsed(hint, name, meta[name])
+        elif field.default is MISSING:
+            raise RunError(f"a {cls.__name__} without {name!r} in its metadata")
+    return cls(**given)
+
+
+def parsed(hint: Any, name: str, text: str) -> Any:
+    """A number, a truth value or a text of the metadata."""
+    if hint is bool:
+        return text == "true"
+    if hint not in (int, float):
+        return text
+    try:
+        value = hint(text)
     except ValueError:
-        raise RunError(f"{path}: metadata p={meta['p']!r} is not a number") from None
-    if not 1 <= p < math.inf:
-        raise RunError(f"{path}: metadata p={meta['p']!r} is not a finite number from 1 on")
-    if kind == "poly_relu":
-        seen, unit = (meta.get(name) == "true" for name in ("normalize_input", "unit"))
-        w, v, b, centre = tensors["w"], tensors["v"], tensors.get("b"), tensors.get("centre")
-        return PolyReLUNet(w, v, b, p, centre, normalize_input=seen, unit=unit)
-    fixed = meta.get("fixed_v") == "true"
-    return TwoLayerNet(tensors["w"], tensors["v"], tensors.get("b"), p, fixed_v=fixed)
+        raise RunError(f"metadata {name}={text!r} is not a number") from None
+    if not math.isfinite(value):
+        raise RunError(f"metadata {name}={text!r} is not a finite number")
+    return value
 
 
-def check_tensors(path: Path, kind: str, tensors: dict[str, Tensor]) -> None:
-    """Shapes, types and labels; the message names the tensor that does not fit."""
-    w = tensors["w"]
-    least = 3 if kind == "multi_class" else 2
-    if w.dim() < least or w.numel() == 0 or not w.is_floating_point():
-        raise RunError(
-            f"{path}: tensor 'w' is {w.dtype} of shape {tuple(w.shape)}; a {kind} net needs floating-point "
-            f"numbers, {'(h, D)' if least == 2 else '(k, h, D)'}, h and D at least 1"
-        )
-    wanted = wanted_shapes(kind, tensors)
-    for name, shape in wanted.items():
-        given = tensors.get(name)
-        if given is None:
+def check_shapes(cls: type, tensors: dict[str, Tensor]) -> None:
+    """Shapes as annotated, all floating-point tensors of one type; the message names the tensor."""
+    sizes: dict[str, tuple[int, ...]] = {}
+    first: tuple[str, Tensor] | None = None
+    for name, axes in axes_of(cls).items():
+        tensor = tensors.get(name)
+        if tensor is None or not axes:
             continue
-        # labels are compared with 0 and never computed with
-        if given.shape != shape or (given.dtype != w.dtype and name != "labels"):
+        floating = "float32" in hints_of(cls)[name].dtypes
+        single = [axis for axis in axes if axis != ENSEMBLE]
+        lead = tensor.dim() - len(single)
+        fits = lead >= 0 if ENSEMBLE in axes else lead == 0
+        if fits:
+            own = {ENSEMBLE: tuple(tensor.shape[:lead])} if ENSEMBLE in axes else {}
+            own |= {axis: (tensor.shape[lead + k],) for k, axis in enumerate(single)}
+            fits = all(sizes.setdefault(axis, size) == size for axis, size in own.items())
+        if floating:
+            alike = tensor.is_floating_point() if first is None else tensor.dtype == first[1].dtype
+            fits = fits and alike
+        if not fits or tensor.numel() == 0:
+            beside = f" beside {first[0]} {first[1].dtype} {tuple(first[1].shape)}" if first else ""
             raise RunError(
-                f"{path}: tensor {name!r} is {given.dtype} of shape {tuple(given.shape)}; beside w "
-                f"{tuple(w.shape)} it must be {w.dtype} of shape {tuple(shape)}"
+                f"tensor {name!r} is {tensor.dtype} of shape {tuple(tensor.shape)}; a {cls.__name__} needs "
+                f"{'floating-point ' if floating else ''}numbers of shape ({', '.join(single)}){beside}, none of "
+                "them 0"
             )
-    if kind == "multi_class" and sorted(set(tensors["labels"].tolist())) != [-1, 1]:
-        raise RunError(
-            f"{path}: tensor 'labels' holds {sorted(set(tensors['labels'].tolist()))[:6]}; the labels of "
-            "subclasses are -1 and +1, both of them there"
-        )
-
-
-def wanted_shapes(kind: str, tensors: dict[str, Tensor]) -> dict[str, tuple[int, ...]]:
-    """The shapes that go with w."""
-    w = tensors["w"]
-    if kind == "multi_class":
-        return {"labels": w.shape[-3:-2]}
-    if kind == "two_layer":
-        return {"v": w.shape[:-1], "b": w.shape[:-1]}
-    outputs = (*w.shape[:-2], tensors["v"].shape[-2] if tensors["v"].dim() > 1 else 1)
-    return {"v": (*outputs, w.shape[-2]), "b": outputs, "centre": w.shape[-1:]}
+        first = first or (name, tensor)
 
 
 def refuse_pickle(path: Path) -> None:
@@ -118,3 +143,12 @@ def refuse_pickle(path: Path) -> None:
             "trust it, with safetensors.torch.save_file({'w': w, 'v': v}, 'net.safetensors', "
             "metadata={'kind': 'two_layer', 'p': '1'}), or give module:callable, a function that builds the model"
         )
+
+
+register(
+    TensorNet,
+    name="",
+    tensors=TensorNet.tensors,
+    state=lambda net: net.state(),
+    load=from_fields,
+)

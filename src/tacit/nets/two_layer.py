@@ -15,10 +15,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.errors import CallError
+from tacit.nets.kinds import register
+from tacit.nets.tensors import TensorNet
 
 
 @dataclass(frozen=True)
-class TwoLayerNet:
+class TwoLayerNet(TensorNet):
     """w (..., h, D), v (..., h), b (..., h) or None, p >= 1.
 
     `fixed_v`: the second layer is not trained (li2025: fixed at +-1/m).
@@ -51,8 +53,16 @@ class TwoLayerNet:
         along = active / torch.where(norm > 0, norm, torch.ones_like(norm))
         return torch.where(norm > 0, norm * along**self.p, 0.0)
 
-    def state(self) -> tuple[dict[str, Tensor], dict[str, str]]:
-        """Tensors and metadata, as `nets/*.safetensors` of a run folder hold them."""
-        tensors = {"w": self.w, "v": self.v} | ({} if self.b is None else {"b": self.b})
-        meta = {"kind": "two_layer", "p": repr(float(self.p)), "fixed_v": str(self.fixed_v).lower()}
-        return {name: t.contiguous() for name, t in tensors.items()}, meta
+
+register(
+    TwoLayerNet,
+    name="two_layer",
+    target="tacit.attack.target:TwoLayerTarget",
+    landmarks="tacit.attack.ball.starts:heaviest_neurons",
+    shortest="tacit.attack.shortest.minimal:by_structure",
+    certificate="tacit.certify.radius:two_layer_radius",
+    ties=True,
+    relaxed="tacit.certify.crown.chain:sequential_of",
+    trainee="tacit.train.descent.checks:two_layer_trainee",
+    hidden_weights="tacit.auditing.averaging:two_layer_neurons",
+)

@@ -23,6 +23,7 @@ from torch import Tensor
 from tacit.attack.losses import Labels
 from tacit.attack.norms import Norm, Room
 from tacit.nets import TwoLayerNet
+from tacit.nets.kinds import kind_of
 
 Rows = Float[Tensor, "n D"]
 Radius = Float[Tensor, "n 1"]
@@ -60,14 +61,14 @@ class Landmarks:
 def landmarks_of(
     model: Any, x: Rows, y: Labels, means: Float[Tensor, "C D"] | None, one_output: bool
 ) -> Landmarks:
-    """The neurons of a two-layer net, or the class means: those given, or those of x by y.
+    """The directions that the model's kind registers, or the class means: those given, or those of x by y.
 
     Means given for a one-output model are those of -1 and +1, in this order.
     """
-    points = not isinstance(model, TwoLayerNet)
-    if isinstance(model, TwoLayerNet):
-        kept = torch.cat([apart(model, sign) for sign in (1, -1)])
-        rows, label = model.w[kept], model.v[kept].sign()
+    kind = kind_of(model)
+    directions = None if kind is None else kind.landmarks
+    if directions is not None:
+        rows, label = directions(model)
     elif means is not None:
         rows, label = means, torch.arange(len(means), device=x.device)
         label = (2 * label - 1).to(x.dtype) if one_output else label
@@ -75,7 +76,15 @@ def landmarks_of(
         label = y.unique()
         rows = torch.stack([x[y == k].mean(0) for k in label])
     count = max(int((label != k).sum()) for k in y.unique())
-    return Landmarks(rows, label, points, min(count, MOST_TOWARDS))
+    return Landmarks(rows, label, directions is None, min(count, MOST_TOWARDS))
+
+
+def heaviest_neurons(
+    net: TwoLayerNet,
+) -> tuple[Float[Tensor, "k D"], Float[Tensor, " k"]]:
+    """Neurons of both signs, and their signs."""
+    kept = torch.cat([apart(net, sign) for sign in (1, -1)])
+    return net.w[kept], net.v[kept].sign()
 
 
 def apart(net: TwoLayerNet, sign: int) -> Int[Tensor, " k"]:

@@ -14,6 +14,7 @@ from tacit.attack.norms import Norm, Room, known_norm
 from tacit.attack.target import Target, target_of
 from tacit.base.checks import check_finite
 from tacit.errors import CallError, RunError
+from tacit.nets.kinds import first_tensor
 
 Rows = Float[Tensor, "n D"]
 Box = tuple[float, float]
@@ -135,11 +136,8 @@ def check_points(
 
 def check_fits(model: Any, x: Float[Tensor, " n *shape"]) -> None:
     """The model's numbers are of the type and on the device of x."""
-    if isinstance(model, torch.nn.Module):
-        mine = next((p for p in model.parameters() if p.is_floating_point()), None)
-    else:
-        mine = getattr(model, "w", None)
-    if isinstance(mine, Tensor) and (mine.dtype, mine.device) != (x.dtype, x.device):
+    mine = first_tensor(model)
+    if mine is not None and (mine.dtype, mine.device) != (x.dtype, x.device):
         raise CallError(
             f"x is {x.dtype} on {x.device}, the model {mine.dtype} on {mine.device}: "
             "move one to the other with .to(...)"

@@ -1,14 +1,15 @@
 r"""The shortest perturbation found that breaks each point: an upper bound of its robust radius.
 
-Two-layer nets in l2 without a box are searched as few neurons in few dimensions (`reduce`, `two_layer`,
-`convex`, `cone`), everything else in the whole space (`walk`). What is returned was verified on the model
-that was given, in its own type: where merging or rounding left the margin a hair above 0, the perturbation
-was moved on by the least of a ladder of hairs that breaks.
+Kinds that register `shortest` have a search of their own in l2 without a box: two-layer nets are searched as
+few neurons in few dimensions (`reduce`, `two_layer`, `convex`, `cone`). Everything else is searched in the whole
+space (`walk`). What is returned was verified on the model that was given, in its own type: where merging or
+rounding left the margin a hair above 0, the perturbation was moved on by the least of a ladder of hairs that
+breaks.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -36,6 +37,7 @@ from tacit.attack.target import Target, target_of
 from tacit.base.checks import check_finite
 from tacit.errors import CallError, RunError
 from tacit.nets import TwoLayerNet
+from tacit.nets.kinds import kind_of
 
 MOST_HAIR = 0.01
 KEPT_RAYS = 2  # of each point, that Newton's steps start from
@@ -74,15 +76,14 @@ def minimal(
 ) -> Found:
     """The shortest perturbation found of each point, in `norm`, with x + delta inside `box`.
 
-    `model` is a two-layer net (an ensemble is attacked member by member) or any torch callable on (n,
-    *shape). The result is a function of the seed. A point is broken where its margin is <= 0: y f, or z_y -
-    max of the others.
+    `model` is a net (an ensemble is attacked member by member) or any torch callable on (n, *shape). The result
+    is a function of the seed. A point is broken where its margin is <= 0: y f, or z_y - max of the others.
     """
     norm = known_norm(norm)
     check_finite("x", x)
-    if isinstance(model, TwoLayerNet) and model.w.dim() > 2:
+    if getattr(model, "ensemble", ()):
         members = [
-            minimal(member, x, y, norm=norm, box=box, seed=seed) for member in members_of(model)
+            minimal(member, x, y, norm=norm, box=box, seed=seed) for member in model.members()
         ]
         return Found(*(torch.stack([getattr(m, f) for m in members]) for f in ("radius", "delta")))
     if box is not None and bool(((x < box[0]) | (x > box[1])).any()):
@@ -91,17 +92,16 @@ def minimal(
         )
     rows, target = x.flatten(1), target_of(model, tuple(x.shape[1:]))
     generator = torch.Generator(x.device).manual_seed(seed)
-    if isinstance(model, TwoLayerNet) and norm.order == 2 and box is None:
-        found = by_structure(model, rows, y, generator)
+    kind = kind_of(model)
+    known = None if kind is None else kind.shortest
+    # where a net is broken in l2 is worth a look in any norm
+    nearest = None if known is None else known(model, rows, y, generator)
+    if nearest is not None and norm.order == 2 and box is None:
+        found = nearest
     else:
-        found = by_walk(target, rows, y, norm, box, generator, hints_of(model, rows, y, generator))
+        hints = [] if nearest is None else [1.5 * nearest.delta]
+        found = by_walk(target, rows, y, norm, box, generator, hints)
     return Found(found.radius, found.delta.unflatten(1, x.shape[1:]))
-
-
-def members_of(net: TwoLayerNet) -> list[TwoLayerNet]:
-    """The first ensemble dimension, net by net."""
-    b = [None] * len(net.w) if net.b is None else list(net.b)
-    return [replace(net, w=w, v=v, b=shift) for w, v, shift in zip(net.w, net.v, b, strict=True)]
 
 
 def by_walk(
@@ -128,15 +128,6 @@ def by_walk(
         radius[here] = torch.where(size > 0, size, torch.inf)
         delta[here] = move
     return Found(radius, delta)
-
-
-def hints_of(
-    model: Any, x: Float[Tensor, "n D"], y: Shaped[Tensor, " n"], generator: torch.Generator
-) -> list[Float[Tensor, "n D"]]:
-    """Where a two-layer net is broken in l2 is worth a look in any norm; nothing is known of other models."""
-    if not isinstance(model, TwoLayerNet):
-        return []
-    return [1.5 * by_structure(model, x, y, generator).delta]
 
 
 def moved_on(

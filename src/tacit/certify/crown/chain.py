@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -16,6 +17,7 @@ from torch import Tensor, nn
 
 from tacit.errors import CallError
 from tacit.nets import TwoLayerNet
+from tacit.nets.kinds import kind_of
 
 DROPOUTS = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout)
 BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
@@ -95,14 +97,9 @@ def crown_obstacle(model: object) -> str | None:
     Identity, Conv1d/2d, AvgPool1d/2d, AdaptiveAvgPool2d, ZeroPad2d, and in eval mode Dropout and BatchNorm.
     A module with its own `forward` is opaque: nothing says in which order its parts are used.
     """
-    if isinstance(model, TwoLayerNet):
-        if model.p != 1:
-            return f"a two-layer net with p={model.p:g}: linear relaxations are for ReLU (p = 1)"
-        if model.w.dim() != 2:
-            return f"an ensemble of shape {tuple(model.w.shape[:-2])}: bound one member at a time"
-        return None
-    if not isinstance(model, nn.Module):
-        return f"{type(model).__name__} is not a torch module"
+    model = as_modules(model)
+    if isinstance(model, str):
+        return model
     if not (is_plain(model, nn.Sequential) or is_plain(model, nn.ReLU) or is_affine(model)):
         return f"{type(model).__name__} is not among the modules that CROWN understands"
     for part in model.children() if is_plain(model, nn.Sequential) else ():
@@ -129,8 +126,24 @@ def is_plain(module: nn.Module, kind: type[nn.Module]) -> bool:
     return not own and not hooks
 
 
-def sequential_of(net: TwoLayerNet) -> nn.Sequential:
+def as_modules(model: Any) -> nn.Module | str:
+    """A module itself, a net as its kind registers it, or why there is none."""
+    kind = kind_of(model)
+    made = None if kind is None else kind.relaxed
+    return f"{type(model).__name__} is not a torch module" if made is None else made(model)
+
+
+def itself(module: nn.Module) -> nn.Module:
+    """How a torch module is relaxed."""
+    return module
+
+
+def sequential_of(net: TwoLayerNet) -> nn.Sequential | str:
     """The same ReLU net as Linear, ReLU, Linear, in its own dtype."""
+    if net.p != 1:
+        return f"a two-layer net with p={net.p:g}: linear relaxations are for ReLU (p = 1)"
+    if net.ensemble:
+        return f"an ensemble of shape {net.ensemble}: bound one member at a time"
     h, D = net.w.shape
     first = nn.Linear(D, h, bias=net.b is not None)
     last = nn.Linear(h, 1, bias=False)
@@ -140,11 +153,11 @@ def sequential_of(net: TwoLayerNet) -> nn.Sequential:
     return nn.Sequential(first, nn.ReLU(), last)
 
 
-def chain_of(model: TwoLayerNet | nn.Module, x: Float[Tensor, "n ..."]) -> Chain:
+def chain_of(model: Any, x: Float[Tensor, "n ..."]) -> Chain:
     """The model as a chain for points shaped like x, in float64 on the device of x; the model is copied."""
     if (reason := crown_obstacle(model)) is not None:
         raise CallError(f"no CROWN bound: {reason}")
-    module = sequential_of(model) if isinstance(model, TwoLayerNet) else model
+    module: Any = as_modules(model)
     module = copy.deepcopy(module).to(x.device, torch.float64).requires_grad_(False)
     steps = tuple(flattened(module))
     # two points at zero: a step that mixes the points of a batch shows, and module(0) is the shift

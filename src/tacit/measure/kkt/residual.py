@@ -32,7 +32,6 @@ from tacit.measure.margins import (
     blocks,
     check_labelled,
     degree,
-    in_float64,
     margins,
     parameters,
     size_to_degree,
@@ -88,7 +87,7 @@ def kkt_cosine(
     Where the gradient vanishes (every neuron off at every point) it is 0.
     """
     margin = margins(net, x, y)
-    net = in_float64(net)
+    net = net.double()
     size_to_degree(net)  # refuses a net that is zero
     weight = torch.softmax(-margin if loss == "exp" else logsigmoid(-margin), -1)
     pull = torch.zeros_like(parameters(net))
@@ -145,7 +144,7 @@ def kkt_residual(
     if least <= 0:
         none = torch.zeros_like(margin)
         return Kkt(math.inf, math.inf, math.inf, none, math.inf, least)
-    net = scaled(in_float64(net), least ** (-1 / degree(net)))
+    net = scaled(net.double(), least ** (-1 / degree(net)))
     x, y = x.to(torch.float64), y.to(torch.float64)
     rows = derivative_rows(net, x, y)
     found = of_pulls(net, rows, margin, slack, enough)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import get_args
+from typing import Any, get_args
 
 import torch
 from jaxtyping import Float
@@ -11,11 +11,13 @@ from torch import Tensor, nn
 
 from tacit.base.checks import check_finite
 from tacit.errors import CallError
-from tacit.nets import MultiClassNet, TwoLayerNet
+from tacit.nets import MultiClassNet, TensorNet, TwoLayerNet
+from tacit.nets.kinds import asked_of, kind_of
 from tacit.train.descent.trainees import (
     ModuleTrainee,
     MultiClassTrainee,
     Objective,
+    TensorTrainee,
     Trainee,
     TwoLayerTrainee,
 )
@@ -23,29 +25,68 @@ from tacit.train.descent.updates import Optimizer
 from tacit.train.losses import LossName
 
 
-def trainee_of(
-    net: TwoLayerNet | MultiClassNet | nn.Module, x: Tensor, y: Tensor, objective: Objective
-) -> Trainee:
-    """The net, checked against the data."""
+def trainee_of(net: Any, x: Tensor, y: Tensor, objective: Objective) -> Trainee:
+    """The net as its kind registers how it is trained, checked against the data."""
     check_points(x, y)
-    if isinstance(net, MultiClassNet):
-        check_subclasses(net, x, y, objective)
-        return MultiClassTrainee(net, objective)
-    if not ((y == 1) | (y == -1)).all():
-        raise CallError("y: labels are -1 or +1")
-    if isinstance(net, TwoLayerNet):
-        check_two_layer(net, x)
-        return TwoLayerTrainee(net, objective)
-    if objective.at_kink:
-        raise CallError(
-            f"at_kink={objective.at_kink}: relu'(0) can be chosen for a TwoLayerNet or a MultiClassNet only"
-        )
+    return asked_of(net, "descend").trainee(net, x, y, objective)
+
+
+def two_layer_trainee(net: TwoLayerNet, x: Tensor, y: Tensor, objective: Objective) -> Trainee:
+    """By the closed form."""
+    check_signs(y)
+    check_two_layer(net, x)
+    return TwoLayerTrainee(net, objective)
+
+
+def multi_class_trainee(net: MultiClassNet, x: Tensor, y: Tensor, objective: Objective) -> Trainee:
+    """By the closed form, on subclasses."""
+    check_classes(net.w.shape[-3], y, objective)
+    check_fit({"w": net.w}, x, net.ensemble)
+    return MultiClassTrainee(net, objective)
+
+
+def tensor_trainee(net: TensorNet, x: Tensor, y: Tensor, objective: Objective) -> Trainee:
+    """Any net of tensors by autograd: those that its kind names as `trained`, else all floating-point ones."""
+    no_kink(objective)
+    held = net.tensors()
+    floating = tuple(name for name, tensor in held.items() if tensor.is_floating_point())
+    kind = kind_of(net)
+    named = floating if kind is None or kind.trained is None else kind.trained
+    last = next((t for t in held.values() if t.shape[-1:] == (net.inputs,)), held[floating[0]])
+    check_fit({"w": last, **{name: held[name] for name in floating}}, x, net.ensemble)
+    trainee = TensorTrainee(net, objective, named)
+    scores = net(x[..., :1, :])
+    if trainee.logits(scores):
+        check_classes(scores.shape[-1], y, objective)
+    else:
+        check_signs(y)
+    return trainee
+
+
+def module_trainee(net: nn.Module, x: Tensor, y: Tensor, objective: Objective) -> Trainee:
+    """A torch module with one output, by autograd."""
+    check_signs(y)
+    no_kink(objective)
     if x.dim() != 2:
         raise CallError(f"x has shape {tuple(x.shape)}: a module is trained on points (n, D)")
     trainee = ModuleTrainee(net, objective)
     if not trainee.state:
         raise CallError("the module has no parameter that requires a gradient: nothing to train")
     return trainee
+
+
+def check_signs(y: Tensor) -> None:
+    """Labels of one output."""
+    if not ((y == 1) | (y == -1)).all():
+        raise CallError("y: labels are -1 or +1")
+
+
+def no_kink(objective: Objective) -> None:
+    """Autograd has relu'(0) = 0."""
+    if objective.at_kink:
+        raise CallError(
+            f"at_kink={objective.at_kink}: relu'(0) can be chosen for a TwoLayerNet or a MultiClassNet only"
+        )
 
 
 def check_points(x: Float[Tensor, "*x n D"], y: Tensor) -> None:
@@ -118,16 +159,13 @@ def check_fit(
 
 def check_two_layer(net: TwoLayerNet, x: Float[Tensor, "*x n D"]) -> None:
     """Weights that fit the points and can be divided by their norm."""
-    check_fit(net.state()[0], x, net.w.shape[:-2])
+    check_fit(net.tensors(), x, net.ensemble)
     if net.p > 1 and bool(((net.w.norm(dim=-1) == 0) & net.w.any(-1)).any()):
         raise CallError(f"||w|| underflows in {net.w.dtype}: take float64 for so small an init")
 
 
-def check_subclasses(
-    net: MultiClassNet, x: Float[Tensor, "*x n D"], z: Tensor, objective: Objective
-) -> None:
-    """Labels 0 to k-1 of the net's subclasses, and the loss that is meant."""
-    k = net.w.shape[-3]
+def check_classes(k: int, z: Tensor, objective: Objective) -> None:
+    """Labels 0 to k-1 of the net's outputs, and the loss that is meant."""
     if z.dtype not in (torch.int32, torch.int64) or int(z.min()) < 0 or int(z.max()) >= k:
         raise CallError(
             f"a multi-class net is trained on subclasses: whole numbers 0 to {k - 1}, int64"
@@ -136,4 +174,3 @@ def check_subclasses(
         raise CallError(
             "a multi-class net has one loss, softmax cross-entropy: say loss='logistic', without label_smoothing"
         )
-    check_fit({"w": net.w}, x, net.w.shape[:-3])

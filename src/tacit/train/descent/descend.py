@@ -18,16 +18,15 @@ from typing import Any, Generic, TypeVar
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from tacit.errors import CallError, RunError
-from tacit.nets import MultiClassNet, TwoLayerNet
 from tacit.train.descent.checks import check_length, check_settings, trainee_of
 from tacit.train.descent.trainees import Objective, Trainee
 from tacit.train.descent.updates import Optimizer, updater
 from tacit.train.losses import LossName
 
-Net = TypeVar("Net", bound=TwoLayerNet | MultiClassNet | nn.Module)
+Net = TypeVar("Net")
 Perturb = Callable[[Any, Tensor, Tensor], Tensor]
 
 ROWS = 2048  # of the data at once where all of it is measured
@@ -73,7 +72,8 @@ def descend(
 ) -> Descended[Net]:
     """Train a copy of `net` on (x, y) for a number of `steps` or of `epochs`.
 
-    y is in {-1, +1}; for a MultiClassNet it is the subclass, 0 to k-1, and loss="logistic" is the cross-entropy.
+    The net is of any kind that registers a `trainee`. y is in {-1, +1}; for a net with logits (of a MultiClassNet
+    those of its subclasses) it is 0 to k-1, and loss="logistic" is the cross-entropy.
 
     `batch=None` is full-batch descent, which needs no `generator`. `weight_decay` adds that multiple of each
     trained parameter to its gradient. `record` lists the steps to keep (0: the start). A net with `fixed_v` keeps

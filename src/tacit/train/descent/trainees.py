@@ -1,4 +1,4 @@
-r"""What `descend` can train, each with its gradient: two-layer nets, multi-class nets, torch modules.
+r"""What `descend` can train, each with its gradient: two-layer nets, multi-class nets, any net, torch modules.
 
 A two-layer net is differentiated in closed form. With u = w/||w|| and r_ij = relu(<w_j, x_i> + b_j) / ||w_j||,
 so that f = sum_j v_j ||w_j|| r_j^p, and c_i = dL/df(x_i),
@@ -24,7 +24,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from tacit.errors import CallError
-from tacit.nets import MultiClassNet, TwoLayerNet
+from tacit.nets import MultiClassNet, TensorNet, TwoLayerNet
 from tacit.train.losses import LossName, loss_at, pull_at
 
 State = dict[str, Tensor]
@@ -146,12 +146,7 @@ class MultiClassTrainee:
 
     def seen(self, x: Float[Tensor, "*x n D"], y: Int[Tensor, "*x n"]) -> Seen:
         """-log softmax(f)_z, and f_z less the largest other."""
-        f = self.net().logits(x)
-        z = y.expand(f.shape[:-1]).unsqueeze(-1)
-        own = f.gather(-1, z)
-        others = f.scatter(-1, z, -torch.inf).amax(-1)
-        loss = torch.logsumexp(f, -1) - own.squeeze(-1)
-        return loss, own.squeeze(-1) - others
+        return of_classes(self.net().logits(x), y)
 
     def gradients(
         self, x: Float[Tensor, "*x n D"], y: Int[Tensor, "*x n"]
@@ -189,6 +184,50 @@ def relu_slope(z: Float[Tensor, "*e n"], at_kink: float) -> Float[Tensor, "*e n"
     if at_kink:
         slope += at_kink * (z == 0)
     return slope
+
+
+def of_classes(f: Float[Tensor, "*e n k"], y: Int[Tensor, "*x n"]) -> Seen:
+    """-log softmax(f)_y, and f_y less the largest other."""
+    z = y.expand(f.shape[:-1]).unsqueeze(-1)
+    own = f.gather(-1, z)
+    others = f.scatter(-1, z, -torch.inf).amax(-1)
+    loss = torch.logsumexp(f, -1) - own.squeeze(-1)
+    return loss, own.squeeze(-1) - others
+
+
+class TensorTrainee:
+    """Some tensors of any net, by autograd: the loss of the margin of one output, the cross-entropy of logits."""
+
+    def __init__(self, net: TensorNet, objective: Objective, names: tuple[str, ...]) -> None:
+        self.start, self.objective = net, objective
+        held = net.tensors()
+        self.state: State = {name: held[name].detach().clone() for name in names if name in held}
+
+    def net(self) -> Any:
+        """The weights copied, since they move in place."""
+        return self.start.with_tensors({name: t.clone() for name, t in self.state.items()})
+
+    def logits(self, f: Float[Tensor, ...]) -> bool:
+        """Whether these outputs have a dimension of classes."""
+        return f.dim() > len(self.start.ensemble) + 1
+
+    def seen(self, x: Float[Tensor, "*x n D"], y: Tensor) -> Seen:
+        """From one forward pass."""
+        return self._seen(self.state, x, y)
+
+    def _seen(self, state: State, x: Tensor, y: Tensor) -> Seen:
+        f = self.start.with_tensors(state)(x)
+        return of_classes(f, y) if self.logits(f) else self.objective.seen(f, y)
+
+    def gradients(self, x: Float[Tensor, "*x n D"], y: Tensor) -> tuple[Float[Tensor, "*e"], State]:
+        """Members do not see each other, so the gradient of the sum is that of each."""
+        with torch.enable_grad():
+            leaves = {name: t.detach().requires_grad_(True) for name, t in self.state.items()}
+            value = self._seen(leaves, x, y)[0].mean(-1)
+            found = torch.autograd.grad(
+                value.sum(), list(leaves.values()), allow_unused=True, materialize_grads=True
+            )
+        return value.detach(), dict(zip(self.state, found, strict=True))
 
 
 class ModuleTrainee:

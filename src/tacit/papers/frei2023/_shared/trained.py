@@ -103,7 +103,7 @@ def all_flowed(
         # a start of few neurons may not fit every point: the log-loss tells, the theorems are silent
         warnings.simplefilter("ignore", FlowWarning)
         end = gradient_flow(
-            TwoLayerNet(net.w.to(device), net.v.to(device), at_device(net.b, device)),
+            net.to(device),
             samples.x.to(device, torch.float32),
             samples.y.to(device, torch.float32),
             until=Until(log_loss=setting.log_loss, evaluations=round(1000 - 10 * setting.log_loss)),
@@ -113,14 +113,8 @@ def all_flowed(
         )
     found = [end.member(i) for i in range(len(end.ended))]
     return [
-        (TwoLayerNet(one.w.cpu(), one.v.cpu(), at_device(one.b, "cpu")), float(ended.log_loss))
-        for one, ended in zip(found, end.ended, strict=True)
+        (one.to("cpu"), float(ended.log_loss)) for one, ended in zip(found, end.ended, strict=True)
     ]
-
-
-def at_device(b: Float[Tensor, "*e h"] | None, device: str) -> Float[Tensor, "*e h"] | None:
-    """The biases, where there are some, on a device."""
-    return None if b is None else b.to(device)
 
 
 def seen_by(net: TwoLayerNet, mixture: ClusterMixture) -> tuple[TwoLayerNet, ClusterMixture]:

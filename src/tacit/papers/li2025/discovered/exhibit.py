@@ -103,8 +103,7 @@ def trained_radii(
     """The multi-class net of these labels, and the radii of its binary classifier."""
     start = multi_start(config.d, labels.labels, config.h, config.init, stream, DTYPE)
     net = train_classes(start, replace(train, z=labels.z), config.eta, config.T).net
-    net = replace(net, w=net.w.double(), labels=net.labels.double())
-    return radius(net, test.x, test.y)
+    return radius(net.double(), test.x, test.y)
 
 
 def by_noise(config: Discovered, bench: Bench, sigma: float, seed: int) -> xr.Dataset:
@@ -116,9 +115,7 @@ def by_noise(config: Discovered, bench: Bench, sigma: float, seed: int) -> xr.Da
     given = Subclasses(train.z, mixture.labels)
     start = binary_start(config.d, config.m, config.init, config.init, stream, DTYPE)
     two = train_binary(start, train, config.eta, config.T).net
-    two = replace(
-        two, w=two.w.double(), v=two.v.double(), b=None if two.b is None else two.b.double()
-    )
+    two = two.double()
     radii = stack(
         [
             trained_radii(config, given, train, test, stream),

@@ -132,8 +132,8 @@ def train_and_measure(
         | {
             "class_accuracy": float(classes.float().mean()),
             "probe": probe_accuracy(points),
-            "w_two": (("neuron", "dim"), at_home(two.net).w.numpy()),
-            "w_many": (("class", "unit", "dim"), at_home(many.net).w.numpy()),
+            "w_two": (("neuron", "dim"), two.net.to("cpu").double().w.numpy()),
+            "w_many": (("class", "unit", "dim"), many.net.to("cpu").double().w.numpy()),
         }
     )
 
@@ -144,7 +144,7 @@ def of_net(
     """Matrix, accuracy and loss at each T; at the last one who is right, and the radii of the first points."""
     on_the_way = [moment.net for moment in trained.history]
     few = (t[: config.points].cpu().double() for t in (test.x, test.y))
-    found, unit = radius(at_home(trained.net), *few), math.sqrt(test.x.shape[1])
+    found, unit = radius(trained.net.to("cpu").double(), *few), math.sqrt(test.x.shape[1])
     return {
         "cosine": np.stack([matrix_of(net, mu, config.h) for net in on_the_way]),
         "accuracy": np.array([float(right(net, test).double().mean()) for net in on_the_way]),
@@ -186,13 +186,6 @@ def probe_accuracy(points: Points) -> float:
 def moved(points: Samples, device: str) -> Samples:
     """On that device."""
     return Samples(*(t.to(device, copy=False) for t in (points.x, points.y, points.z)))
-
-
-def at_home(net: TwoLayerNet | MultiClassNet) -> TwoLayerNet | MultiClassNet:
-    """On the CPU, in float64."""
-    if isinstance(net, MultiClassNet):
-        return MultiClassNet(net.w.cpu().double(), net.labels.cpu().double())
-    return replace(net, w=net.w.cpu().double(), v=net.v.cpu().double())
 
 
 def nets_of(part: xr.Dataset, k: int) -> dict[str, TwoLayerNet | MultiClassNet]:

@@ -133,12 +133,6 @@ def reach(classifier: Any, here: Scene, **settings: Any) -> Radii:
     return radius(classifier, here.test.x, here.test.y, **settings)
 
 
-def at_home(net: Any) -> Any:
-    """A trained net on the CPU in float64."""
-    tensors = {name: value for name, value in vars(net).items() if isinstance(value, torch.Tensor)}
-    return replace(net, **{name: value.cpu().double() for name, value in tensors.items()})
-
-
 def two_labels(
     perturb: Callable[[Story, torch.Generator], Any] | None = None, *, wide: bool = False
 ) -> Maker:
@@ -150,12 +144,12 @@ def two_labels(
         start = binary_start(config.d, m, config.init, config.init, stream, HALF)
         start = replace(start, w=start.w.to(device), v=start.v.to(device), b=start.b.to(device))  # type: ignore[union-attr]
         if perturb is None:
-            return reach(at_home(train_binary(start, here.train, config.eta, config.T).net), here)
+            return reach(train_binary(start, here.train, config.eta, config.T).net.to("cpu"), here)
         trained = descend(
             start, here.train.x.to(start.w), here.train.y.to(start.w), step=config.eta, steps=config.T,
             loss="logistic", at_kink=1.0, perturb=perturb(config, stream),
         )  # fmt: skip
-        return reach(at_home(trained.net), here)
+        return reach(trained.net.to("cpu"), here)
 
     return make
 
@@ -164,7 +158,7 @@ def k_labels(config: Story, here: Scene, stream: torch.Generator, device: str) -
     """Section 4.2."""
     start = multi_start(config.d, here.mixture.labels, config.h, config.init, stream, HALF)
     start = replace(start, w=start.w.to(device))
-    return reach(at_home(train_classes(start, here.train, config.eta, config.T).net), here)
+    return reach(train_classes(start, here.train, config.eta, config.T).net.to("cpu"), here)
 
 
 def poly(config: Story, here: Scene, stream: torch.Generator, device: str) -> Radii:
@@ -178,7 +172,7 @@ def poly(config: Story, here: Scene, stream: torch.Generator, device: str) -> Ra
         TwoLayerNet(w.to(device), v.to(device), p=config.p), x, y, until=Until(log_loss=LOG_LOSS),
         loss="logistic", tolerance=TOLERANCE,
     )  # fmt: skip
-    return reach(at_home(flowed.net), here)
+    return reach(flowed.net.to("cpu"), here)
 
 
 def nearest(config: Story, here: Scene, stream: torch.Generator, device: str) -> Radii:

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -69,7 +68,7 @@ def certified(config: Sweep, bench: Bench, base: Cell) -> xr.Dataset:
     problem, net = binary_problem(config, bench, base, bench.seed)
     (trained,) = course(net, train_binary, problem.train, config.eta, config.steps, (1.0,))
     test = problem.mixture.sample(config.points, bench.generator("certified"))
-    found = double(trained)
+    found = trained.double()
     attacked = minimal(found, test.x, test.y).radius
     ratio = attacked / radius(found, test.x, test.y).lower
     return xr.Dataset({"certified": ("point", ratio[attacked > 0].numpy())})
@@ -96,7 +95,7 @@ def measure(
     rho = -test.y.unsqueeze(1) * li2025_rho(mixture)
     rows = []
     for trained in course(net, train_binary, problem.train, config.eta, config.steps, times):
-        found = double(trained)
+        found = trained.double()
         lam, away = averaged(found, mixture)
         spread, others, noise = parts_of(found, mixture, lam)
         reach = minimal(found, test.x[few], test.y[few]).radius
@@ -138,9 +137,3 @@ def parts_of(net: TwoLayerNet, mixture: ClusterMixture, lam: float) -> tuple[flo
     pieces = (torch.where(own, along - lam, 0.0), torch.where(own, 0.0, along), off)
     spread, others, noise = (float(piece.norm(dim=1).max()) for piece in pieces)
     return spread, others, noise
-
-
-def double(net: TwoLayerNet) -> TwoLayerNet:
-    """The same net in float64."""
-    b = None if net.b is None else net.b.double()
-    return replace(net, w=net.w.double(), v=net.v.double(), b=b)

@@ -28,7 +28,7 @@ from tacit.papers.li2025._shared.coefficients import biases
 from tacit.papers.li2025._shared.synthetic import train_binary
 from tacit.papers.li2025.sweeps.settings import Sweep
 from tacit.papers.li2025.sweeps.sweep import Cell, course, exponent_claim, over_settings, swept
-from tacit.papers.li2025.thm4_5.exhibit import averaged, binary_problem, double
+from tacit.papers.li2025.thm4_5.exhibit import averaged, binary_problem
 from tacit.papers.li2025.thm4_6.figure import draw as draw
 
 WHERE = "Theorem 4.6"
@@ -58,7 +58,7 @@ def measure(
     goal = replace(average_net(problem.mixture), b=None)
     rows = []
     for trained in course(net, train_binary, problem.train, config.eta, config.steps, times):
-        found = double(trained)
+        found = trained.double()
         lam, away = averaged(found, problem.mixture)
         bound = sum(float(away[found.v.sign() == sign].mean()) for sign in (1, -1))
         rows.append([*sphere_distance(goal, found, cell.d), lam, bound + shift_of(found)])
