@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 import torch
-from tacit.attack.ball.attacked import Attacked
 from torch import nn
 
 import tacit

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import save_file
-from tacit.attack.ball.attacked import task_of
 from torch import nn
 
 from tacit.attack import minimal
+from tacit.attack.ball.task import task_of
 from tacit.attack.target import TorchTarget, target_of
 from tacit.base.sources import _reached
 from tacit.certify import radius

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
-from tacit.attack.ball.attacked import known_labels
+from tacit.attack.ball.task import known_labels
 from tacit.attack.norms import L2, Norm, known_norm
 from tacit.attack.shortest.minimal import minimal
 from tacit.attack.shortest.reduce import reduce_net

@@ -18,6 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from tacit.base.checks import check_finite
 from tacit.errors import CallError
 from tacit.nets import TwoLayerNet
 from tacit.train.losses import LossName
@@ -126,7 +127,6 @@ def check_labelled(net: TwoLayerNet, x: Float[Tensor, "*x n D"], y: Float[Tensor
         )
     if not bool((y.abs() == 1).all()):
         raise CallError(f"labels {y.unique().tolist()[:5]}: labels are -1 or +1")
-    if not bool(x.isfinite().all()):
-        raise CallError("x holds NaN or inf: leave those points out")
+    check_finite("x", x, remedy="leave those points out")
     if not bool(parameters(net).isfinite().all() & net.v.isfinite().all()):
         raise CallError("the net holds NaN or inf: its training diverged; lower the step")

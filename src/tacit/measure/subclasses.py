@@ -23,6 +23,7 @@ import torch
 from jaxtyping import Float, Int64, Shaped
 from torch import Tensor
 
+from tacit.base.checks import check_finite
 from tacit.base.linalg import unit_rows
 from tacit.base.shapes import Rows
 from tacit.errors import CallError
@@ -61,8 +62,7 @@ def find_subclasses(
     """A number for each point, 0..k-1 within its class; k is `count`, or chosen by the data."""
     if count is not None and count < 1:
         raise CallError(f"count={count}: a class has at least one subclass")
-    if not bool(x.isfinite().all()):
-        raise CallError("x holds NaN or inf: drop or impute those points first")
+    check_finite("x", x)
     found = torch.zeros(len(x), dtype=torch.long)
     for label in y.unique():
         own = (y == label).nonzero().flatten()
