@@ -89,7 +89,7 @@ def trained_nets(
     whole = xr.concat(found, "seed") if len(found) > 1 else found[0]
     like = next(iter(starts_of(config, bench, seeds[:1], here.centre).values()))
     nets = {
-        (p, seed): moved(net_of(whole.sel(p=p, seed=seed), p, like), bench.device)
+        (p, seed): net_of(whole.sel(p=p, seed=seed), p, like).to(bench.device)
         for p in config.p
         for seed in seeds
     }
@@ -129,7 +129,7 @@ def train_chunk(chunk: Chunk) -> xr.Dataset:
     )
     starts = starts_of(config, bench, seeds, pictures.centre)
     recipes = recipes_of(config, bench.device, pictures, starts, seeds, order)
-    like = moved(starts[config.p[0]], bench.device)
+    like = starts[config.p[0]].to(bench.device)
     tested = like.prepared(pictures.test_x)
 
     def train(todo: list[Key], checkpoint: Checkpoint) -> Mapping[Key, Made]:
@@ -153,7 +153,7 @@ def train_chunk(chunk: Chunk) -> xr.Dataset:
                 done = epoch
 
             nets = train_logits(
-                [moved(starts[p], bench.device) for p in missing],
+                [starts[p].to(bench.device) for p in missing],
                 pictures.x,
                 pictures.y,
                 epochs=config.epochs,
@@ -166,14 +166,16 @@ def train_chunk(chunk: Chunk) -> xr.Dataset:
             )
         curves = {name: np.stack(values) for name, values in checkpoint.curves.items()}
         return {
-            (p, seed): Made(member(net, e), {name: v[:, i, e] for name, v in curves.items()})
+            (p, seed): Made(
+                net.members()[e].to("cpu"), {name: v[:, i, e] for name, v in curves.items()}
+            )
             for i, (p, net) in enumerate(zip(missing, nets, strict=True))
             for e, seed in enumerate(seeds)
         }
 
     made = bench.models.made(recipes, train, watched_recipe(watched, pictures) if watched else None)
     if not watched:
-        ends = [moved(alone(one.net), bench.device) for one in made.values()]
+        ends = [alone(one.net).to(bench.device) for one in made.values()]
         right = accuracy(ends, tested, pictures.test_y)
         made = {
             key: Made(one.net, {"test_accuracy": share})
@@ -217,7 +219,12 @@ def recipes_of(
         "code": identity_of(train_logits, PolyReLUNet),
     }
     return {
-        (p, seed): {"p": p, "seed": seed, **common, "start": identity_of(member(start, e).state())}
+        (p, seed): {
+            "p": p,
+            "seed": seed,
+            **common,
+            "start": identity_of(start.members()[e].state()),
+        }
         for p, start in starts.items()
         for e, seed in enumerate(seeds)
     }
@@ -233,12 +240,6 @@ def watched_recipe(watched: Watched, pictures: Pictures) -> Recipe:
     }
 
 
-def member(net: PolyReLUNet, e: int) -> PolyReLUNet:
-    """One of an ensemble, on the CPU."""
-    assert net.b is not None
-    return moved(replace(net, w=net.w[e], v=net.v[e], b=net.b[e]), "cpu")
-
-
 def alone(net: PolyReLUNet) -> PolyReLUNet:
     """An ensemble of one."""
     assert net.b is not None
@@ -249,9 +250,3 @@ def net_of(data: xr.Dataset, p: float, like: PolyReLUNet) -> PolyReLUNet:
     """One trained net, reading its points as its start did."""
     w, v, b = (torch.from_numpy(np.array(data[name].values)) for name in DIMS)
     return replace(like, w=w, v=v, b=b, p=p)
-
-
-def moved(net: PolyReLUNet, device: str) -> PolyReLUNet:
-    """The net on that device."""
-    names = ("w", "v", "b", "centre")
-    return replace(net, **{name: getattr(net, name).to(device) for name in names})
