@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from benches import new_bench
+from benches import Memory, new_bench
 from tacit.base.progress import Silent
 from tacit.lab.bench import Bench
 from tacit.lab.models import store as store_module
 from tacit.lab.parts import DiskParts
 from tacit.lab.registry import catalogue
 from tacit.lab.settings import parse_assignments, with_settings
-from tacit.papers.min2024.images import training
+from tacit.nets import PolyReLUNet
 from tacit.papers.min2024.images.nets import Nets, Pictures, pictures_of
 from tacit.papers.min2024.images.settings import ImageNets
 from tacit.papers.min2024.images.training import Watched, trained_nets
@@ -27,10 +27,6 @@ TINY = ImageNets(
     dataset="digits", p=(1.0, 3.0), width=12, epochs=3, batch=300, repeats=2, points=5, steps=1
 )
 ALL = Watched(50, (0, 1, 2, 3))
-
-
-def bench(seed: int = 0) -> Bench:
-    return new_bench(seed=seed)
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +53,7 @@ def run(id: str, *settings: str) -> xr.Dataset:
     """At smoke scale with these --set, without figure and report."""
     exhibit = catalogue().find(id)
     config = with_settings(exhibit.scales["smoke"], parse_assignments(settings), "--set ")
-    return exhibit.load().run(config, replace(bench(), scale="smoke")).data
+    return exhibit.load().run(config, replace(new_bench(), scale="smoke")).data
 
 
 def test_fig6_then_table1_then_strict_with_its_settings_trains_once(
@@ -77,11 +73,11 @@ def test_fig6_then_table1_then_strict_with_its_settings_trains_once(
 def test_what_was_not_watched_is_trained_again_and_ends_alike(
     pictures: Pictures, trained: list[list[float]]
 ) -> None:
-    nets, ends = trained_nets(TINY, bench(), pictures)
+    nets, ends = trained_nets(TINY, new_bench(), pictures)
     assert len(trained) == 2  # a seed at a time
-    watched, curves = trained_nets(TINY, bench(), pictures, ALL)
+    watched, curves = trained_nets(TINY, new_bench(), pictures, ALL)
     assert len(trained) == 4
-    again, read = trained_nets(TINY, bench(), pictures, ALL)
+    again, read = trained_nets(TINY, new_bench(), pictures, ALL)
     assert len(trained) == 4
     for key, net in nets.items():
         assert net.w.equal(watched[key].w)
@@ -92,20 +88,20 @@ def test_what_was_not_watched_is_trained_again_and_ends_alike(
 
 
 def test_only_what_makes_the_net_counts(pictures: Pictures, trained: list[list[float]]) -> None:
-    trained_nets(TINY, bench(), pictures)
-    trained_nets(replace(TINY, points=9, steps=7), bench(), pictures)
-    trained_nets(replace(TINY, p=(3.0,), repeats=1), bench(), pictures)
+    trained_nets(TINY, new_bench(), pictures)
+    trained_nets(replace(TINY, points=9, steps=7), new_bench(), pictures)
+    trained_nets(replace(TINY, p=(3.0,), repeats=1), new_bench(), pictures)
     assert len(trained) == 2
-    trained_nets(replace(TINY, p=(3.0, 2.0), repeats=1), bench(), pictures)
+    trained_nets(replace(TINY, p=(3.0, 2.0), repeats=1), new_bench(), pictures)
     assert trained[2:] == [[2.0]]
     # the order of the points is that of the run's first seed
-    trained_nets(replace(TINY, repeats=1), bench(seed=1), pictures)
+    trained_nets(replace(TINY, repeats=1), new_bench(seed=1), pictures)
     for other in ({"step": 2e-3}, {"layer": "written"}, {"epochs": 2}, {"batch": 200}):
         before = len(trained)
-        trained_nets(replace(TINY, p=(1.0,), repeats=1, **other), bench(), pictures)
+        trained_nets(replace(TINY, p=(1.0,), repeats=1, **other), new_bench(), pictures)
         assert len(trained) == before + 1, other
     moved = replace(pictures, x=pictures.x + 1e-3)
-    trained_nets(replace(TINY, p=(1.0,), repeats=1), bench(), moved)
+    trained_nets(replace(TINY, p=(1.0,), repeats=1), new_bench(), moved)
     assert len(trained) == 9
 
 
@@ -113,11 +109,11 @@ def test_each_seed_is_a_part_also_where_all_are_trained_at_once(
     pictures: Pictures, trained: list[list[float]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As on a GPU; here the nets stay on the CPU, so that the ends can be compared with those of one by one."""
-    alone, _ = trained_nets(TINY, bench(), pictures)
+    alone, _ = trained_nets(TINY, new_bench(), pictures)
     before = len(trained)
-    monkeypatch.setattr(training, "moved", lambda net, _device: net)
+    monkeypatch.setattr(PolyReLUNet, "to", lambda net, _device: net)
     monkeypatch.setattr(Pictures, "to", lambda self, _device: self)
-    gpu = replace(bench(), device="cuda")
+    gpu = replace(new_bench(), device="cuda")
     together, curves = trained_nets(TINY, gpu, pictures)
     assert len(trained) == before + 1
     assert list(gpu.parts) == ["nets-0", "nets-1"]
@@ -166,13 +162,13 @@ def test_a_cut_training_goes_on_and_shows_the_same_curves(
 
     monkeypatch.setattr(logits.LogitTraining, "show_each", cut)
     with pytest.raises(KeyboardInterrupt):
-        trained_nets(one, bench(), pictures, ALL)
+        trained_nets(one, new_bench(), pictures, ALL)
     assert len(list(store.glob("*.checkpoint.safetensors"))) == 1
-    nets, curves = trained_nets(one, bench(), pictures, ALL)
+    nets, curves = trained_nets(one, new_bench(), pictures, ALL)
     assert len(epochs) == 3 + 1  # the third again, and no other
     assert not list(store.glob("*.checkpoint.safetensors"))
     monkeypatch.setenv("TACIT_MODELS", str(store / "empty"))
-    whole, undisturbed = trained_nets(one, bench(), pictures, ALL)
+    whole, undisturbed = trained_nets(one, new_bench(), pictures, ALL)
     assert curves.equals(undisturbed)
     for key, net in nets.items():
         assert net.w.equal(whole[key].w)

@@ -48,7 +48,7 @@ def test_the_closed_form_certificate_holds_for_a_trained_PolyReLU_net(bench):
         start, data.x, data.y, step=1.0, steps=400, batch=100, loss="logistic", generator=stream
     ).net
     upper = persists.minimal(net, test.x, test.y).radius
-    lower = persists.poly_lower(net, test.x, test.y, upper)
+    lower = persists.certified(net, test.x, test.y, upper)
     assert (lower > 0.8 * upper).all()
     ways = torch.randn(500, config.D, generator=stream, dtype=torch.float64)
     ways = torch.cat(

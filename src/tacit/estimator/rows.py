@@ -60,7 +60,7 @@ class Rows:
         return x, as_tensor(self.weights / self.weights.mean(), device, dtype)
 
 
-def as_tensor(x: Array, device: torch.device, dtype: torch.dtype) -> Float[Tensor, "..."]:
+def as_tensor(x: Array, device: torch.device, dtype: torch.dtype) -> Float[Tensor, ...]:
     """Without a copy where nothing changes; torch warns of memory that it may not write to."""
     return torch.from_numpy(np.require(x, requirements=["C", "W"])).to(device, dtype)
 

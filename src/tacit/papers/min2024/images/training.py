@@ -221,7 +221,7 @@ def recipes_of(
             "p": p,
             "seed": seed,
             **common,
-            "start": identity_of(start.members()[e].to("cpu").state()),
+            "start": identity_of(start.members()[e].state()),
         }
         for p, start in starts.items()
         for e, seed in enumerate(seeds)
