@@ -166,7 +166,7 @@ def test_it_is_the_same_in_another_process():
 
 
 def test_training_does_not_reach_claims_figures_or_reports():
-    reached = sources._reached([("tacit.papers.min2024.images.nets", "train_chunk")])
+    reached = sources._reached([("tacit.papers.min2024.images.training", "train_chunk")])
     modules = {line.partition(":")[0] for line in reached}
     assert "tacit.train.descent.logits" in modules
     assert not any(

@@ -80,7 +80,13 @@ Device = Annotated[
     ),
 ]
 Out = Annotated[str, typer.Option(metavar="DIR", help="Where the run folders are, one per id.")]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Run anew, even if a complete run is there.")]
+Fresh = Annotated[
+    bool,
+    typer.Option(
+        "--fresh",
+        help="Run anew, even if a complete run is there (trained nets that are kept are used).",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
 

@@ -115,4 +115,4 @@ def _print_table(found: list[Entry], total: str) -> None:
         )
     if found:
         console.print(table)
-    console.print(Text(total, "bold"))
+    console.print(Text(total, "bold"), soft_wrap=True)  # a path stays in one piece
