@@ -111,3 +111,17 @@ def test_impossible_mixtures_are_refused(settings, words):
 
 def test_one_class_is_possible_where_it_is_meant():
     assert cluster_mixture(orthogonal_centres(2, 2), 2, 0.0, one_class=True).K1 == 2
+
+
+def test_points_in_float32_have_the_mixtures_law():
+    mixture = min2024_mixture(50, 4, 2, 0.5, torch.Generator().manual_seed(1))
+    drawn = mixture.sample(40_000, torch.Generator().manual_seed(2), dtype=torch.float32)
+    x, y = drawn.x, drawn.y
+    assert x.dtype == y.dtype == torch.float32
+    z = (x.double() @ mixture.centres.T).argmax(1)
+    assert (z == drawn.z).all()
+    assert (y.double() == mixture.labels[z]).all()
+    noise = x.double() - mixture.centres[z]
+    assert float(noise.std()) == pytest.approx(0.5 / math.sqrt(50), rel=0.01)
+    counts = torch.bincount(z, minlength=4).double()
+    assert float(((counts - 1e4) ** 2 / 1e4).sum()) < 16.3  # chi^2 with 3 degrees, p = .001

@@ -130,18 +130,6 @@ def test_more_subclasses_must_break_earlier(outcome):
     assert "earlier" not in verdicts(outcome.claims)
 
 
-def test_points_in_float32_have_the_mixtures_law():
-    mixture = min2024_mixture(50, 4, 2, 0.5, torch.Generator().manual_seed(1))
-    x, y = fig2.float32_points(mixture, 40_000, torch.Generator().manual_seed(2))
-    assert x.dtype == y.dtype == torch.float32
-    z = (x.double() @ mixture.centres.T).argmax(1)
-    assert (y.double() == mixture.labels[z]).all()
-    noise = x.double() - mixture.centres[z]
-    assert float(noise.std()) == pytest.approx(0.5 / math.sqrt(50), rel=0.01)
-    counts = torch.bincount(z, minlength=4).double()
-    assert float(((counts - 1e4) ** 2 / 1e4).sum()) < 16.3  # chi^2 with 3 degrees, p = .001
-
-
 def test_slackness_is_that_of_the_pulls():
     x = torch.tensor([[2.0, 0.0], [3.0, 0.0], [0.0, 2.5]])
     y = torch.tensor([1.0, 1.0, -1.0])

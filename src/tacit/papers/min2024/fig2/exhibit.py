@@ -85,8 +85,8 @@ def train_and_measure(config: Conjecture, bench: Bench, alpha: float, seed: int)
     test = mixture.sample(config.points, stream)
     w = config.init * torch.randn(config.h, config.D, generator=stream, dtype=torch.float64)
     v = config.init * torch.randn(config.h, generator=stream, dtype=torch.float64)
-    x, y = float32_points(mixture, config.n, stream)
-    x, y = x.to(bench.device), y.to(bench.device)
+    train = mixture.sample(config.n, stream, dtype=torch.float32)
+    x, y = train.x.to(bench.device), train.y.to(bench.device)
     columns: dict[str, list[Any]] = {}
     apart: dict[str, tuple[tuple[str, ...], np.ndarray]] = {
         "centres": (("centre", "dim"), mixture.centres.numpy())
@@ -113,16 +113,6 @@ def train_and_measure(config: Conjecture, bench: Bench, alpha: float, seed: int)
             "contribution": ("neuron",), "group": ("neuron",)}  # fmt: skip
     stacked = {name: (("p", *dims.get(name, ())), np.array(each)) for name, each in columns.items()}
     return xr.Dataset(stacked | apart)
-
-
-def float32_points(
-    mixture: ClusterMixture, n: int, generator: torch.Generator
-) -> tuple[Float[Tensor, "n D"], Float[Tensor, " n"]]:
-    """Points and labels in float32, enough to train; drawn so, for float64 would take thrice the memory."""
-    z = torch.multinomial(mixture.weights, n, True, generator=generator)
-    x = torch.randn(n, mixture.D, generator=generator, dtype=torch.float32)
-    x.mul_(mixture.sd).add_(mixture.centres.float()[z])
-    return x, mixture.labels.float()[z]
 
 
 def of_flow(flowed: Flowed) -> dict[str, Any]:
