@@ -44,5 +44,7 @@ def test_an_error_reaches_the_caller() -> None:
 def test_a_worker_uses_one_thread_and_the_callers_number_stays() -> None:
     before = torch.get_num_threads()
     assert side_by_side(lambda _: torch.get_num_threads(), range(4), 2) == [1] * 4
+    # alone as beside others: the bits of a piece do not depend on what else there is to do
+    assert side_by_side(lambda _: torch.get_num_threads(), [0], 2) == [1]
     assert torch.get_num_threads() == before
     assert cores() >= 1

@@ -234,3 +234,37 @@ def test_a_lambda_rests_on_what_it_names_and_not_on_the_function_around_it(writt
         return identity_of(written("", "pack:f", {"pack/__init__.py": given})()[0])
 
     assert found(1) == found(2) != found(1, "return -x")
+
+
+def test_a_module_with_a_method_or_a_layer_called_identity_counts_by_its_weights():
+    class Odd(nn.Module):
+        def __init__(self, seed):
+            super().__init__()
+            torch.manual_seed(seed)
+            self.linear = nn.Linear(2, 2)
+
+        def identity(self):
+            return 0
+
+    layered = net()
+    layered.identity = nn.Identity()
+    assert identity_of(Odd(0)) != identity_of(Odd(1))
+    assert identity_of(layered) not in ("", identity_of(net()))
+
+
+def test_a_wrapper_counts_beside_what_it_wraps():
+    def twice(f):
+        @functools.wraps(f)
+        def wrapper(x):
+            return 2 * f(x)
+
+        return wrapper
+
+    assert identity_of(twice(scaled)) not in ("", identity_of(scaled))
+
+
+def test_the_class_of_a_tuple_counts():
+    class Pair(tuple):
+        pass
+
+    assert identity_of(Pair((1, 2))) not in ("", identity_of((1, 2)))

@@ -146,6 +146,62 @@ def test_a_late_reference_counts_for_those_who_ask_for_it(package):
     assert asks != again
 
 
+def test_dotted_names_and_names_of_tacit_itself_are_followed(package):
+    package(
+        "training.py",
+        "STEP = 0.1",
+        "STEP = 0.1\nimport lab_of_smith.helpers\nimport tacit\n\n\ndef far(n):\n"
+        "    return lab_of_smith.helpers.unused(n) + tacit.attack.apgd(n) + tacit.audit(n)\n",
+    )
+    reached = {
+        line.partition(":")[0] for line in sources._reached([("lab_of_smith.training", "far")])
+    }
+    assert {"lab_of_smith.helpers", "tacit.attack.ball.apgd", "tacit.auditing.audit"} <= reached
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "use", "edit"),
+    [
+        (
+            "stars.py",
+            "def seen(n):\n    return 1\n",
+            "from lab_of_smith.stars import *\n",
+            ("1", "2"),
+        ),
+        ("effect.py", "print(1)\n", "import lab_of_smith.effect\n", ("print(1)", "print(2)")),
+        (
+            "kept.py",
+            "from lab_of_smith.kinds import KINDS, keep\n\n\n@keep\ndef one(n):\n    return 1\n",
+            "from lab_of_smith import kept\n",
+            ("return 1", "return 2"),
+        ),
+        (
+            "finally_.py",
+            "try:\n    A = 1\nfinally:\n    print(1)\n",
+            "import lab_of_smith.finally_\n",
+            ("print(1)", "print(2)"),
+        ),
+    ],
+)
+def test_what_counts_without_being_named(package, tmp_path, file, text, use, edit):
+    (tmp_path / "lab_of_smith" / file).write_text(text)
+    package(
+        "kinds.py",
+        "KINDS = {}",
+        "KINDS = {}\n\n\ndef keep(f):\n    KINDS[f.__name__] = f\n    return f\n",
+    )
+    package("training.py", "STEP = 0.1", f"{use}STEP = 0.1")
+    before = digest()
+    package(file, *edit)
+    assert digest() != before
+
+
+def test_the_first_lines_of_a_package_count(package):
+    before = digest("loss", "lab_of_smith.losses")
+    package("__init__.py", "import train\n", "import train\nprint(1)\n")
+    assert digest("loss", "lab_of_smith.losses") != before
+
+
 def test_a_facade_leads_to_the_definition(package):
     before = digest("train", "lab_of_smith")
     package("helpers.py", "2 * n", "3 * n")

@@ -242,9 +242,15 @@ def of_unknown_kind(path: Path) -> None:
     write_tensors(path, tensors, meta)
 
 
+def a_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
 @pytest.mark.parametrize(
     ("harm", "words"),
     [
+        (a_pipe, "it is no file"),
         (flipped, "its digest does not agree"),
         (cut_short, "no whole safetensors file"),
         (emptied, "no whole safetensors file"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from torch import nn
 from tacit.attack import minimal
 from tacit.attack.ball.task import task_of
 from tacit.attack.target import TorchTarget, target_of
+from tacit.base.files import write_tensors
 from tacit.base.sources import _reached
 from tacit.certify import radius
 from tacit.certify.interval import exactly
@@ -312,3 +314,23 @@ def test_the_code_behind_a_verb_is_found_through_the_registration() -> None:
     proof = rests_on("tacit.certify.radius", "radius")
     assert {"tacit.certify.choice", "tacit.certify.relu.tree"} <= proof
     assert not any(module.startswith(("tacit.train", "tacit.auditing")) for module in proof)
+
+
+def test_a_sequential_is_loaded_with_the_names_and_repeats_it_was_saved_with(tmp_path):
+    shared = torch.nn.Linear(3, 3)
+    for model in (
+        torch.nn.Sequential(OrderedDict(fc=torch.nn.Linear(3, 2), act=torch.nn.ReLU())),
+        torch.nn.Sequential(shared, torch.nn.ReLU(), shared),
+    ):
+        save_net(tmp_path / "net.safetensors", model.eval())
+        x = torch.randn(4, 3)
+        assert torch.equal(load_net(tmp_path / "net.safetensors")(x), model(x))
+
+
+def test_odd_files_are_one_line(tmp_path):
+    path = tmp_path / "net.safetensors"
+    write_tensors(path, {"w": torch.ones(1)}, {"kind": ""})
+    with pytest.raises(RunError, match="holds weights without a net"):
+        load_net(path)
+    with pytest.raises(RunError, match="complex64"):
+        write_tensors(path, {"w": torch.ones(1, dtype=torch.complex64)}, {})

@@ -102,7 +102,11 @@ def write_tensors(
     for name, tensor in sorted(tensors.items(), key=lambda item: (-item[1].itemsize, item[0])):
         held.append(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
         end = begin + len(held[-1])
-        kind = DTYPES[str(tensor.dtype).removeprefix("torch.")]
+        kind = DTYPES.get(str(tensor.dtype).removeprefix("torch."))
+        if kind is None:
+            raise RunError(
+                f"{path}: tensor {name!r} is {tensor.dtype}, which such a file cannot hold"
+            )
         header[name] = {"dtype": kind, "shape": list(tensor.shape), "data_offsets": [begin, end]}
         begin = end
     head = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tacit.base.sources import Reference, code_digest, followed, packaged
+from tacit.base.sources import Reference, code_digest, followed, inner_facts, packaged
 
 PLAIN = (
     type(None),
@@ -117,9 +117,11 @@ def _parts(value: Any) -> Iterator[Any]:
         case Code():
             yield value.digest
         case Mapping():
+            yield from _own_type(value)
             for key, item in value.items():
                 yield from (key, item)
         case list() | tuple():
+            yield from _own_type(value)
             yield from value
         case set() | frozenset():
             yield from sorted(value, key=repr)
@@ -141,11 +143,14 @@ def _parts(value: Any) -> Iterator[Any]:
             yield _named(str(value.__module__), value.__qualname__)
         case FunctionType():
             yield from _function_parts(inspect.unwrap(value))
+            if hasattr(value, "__wrapped__") and not _installed(value.__code__.co_filename):
+                yield value.__code__
+                yield from (cell.cell_contents for cell in value.__closure__ or ())
         case type():
             yield from _class_parts(value)
         case torch.Generator():
             yield value.get_state()
-        case _ if callable(getattr(value, "identity", None)):
+        case _ if _says_itself(value):
             yield from (type(value).__qualname__, value.identity())
         case _ if type(value).__module__.startswith("xarray."):
             yield value.to_dict(data="array")
@@ -169,9 +174,9 @@ def _function_parts(function: Any) -> Iterator[Any]:
     code, outermost = function.__code__, function.__qualname__.partition(".")[0]
     if packaged(module) and "<locals>" in function.__qualname__:
         # a lambda in `run` rests on what it names itself, and not on the claims that `run` makes as well
-        names = _names(code)
+        named, asked = inner_facts(module, code.co_firstlineno)
         yield code
-        yield Code(tuple((module, name) for name in sorted(names)), frozenset(names))
+        yield Code(tuple(sorted(named)), frozenset(asked))
         return
     if packaged(module):
         yield Code(((module, outermost),))
@@ -179,6 +184,22 @@ def _function_parts(function: Any) -> Iterator[Any]:
     yield code
     known = function.__globals__
     yield {name: known[name] for name in sorted(_names(code)) if name in known}
+
+
+def _says_itself(value: Any) -> bool:
+    """Whether an object's class has a method `identity`; a torch module may have one for purposes of its own."""
+    method = inspect.getattr_static(type(value), "identity", None)
+    return isinstance(method, FunctionType) and not isinstance(value, torch.nn.Module)
+
+
+def _own_type(value: Any) -> Iterator[type]:
+    """The class of a list, tuple or mapping that is not Python's own: its methods count."""
+    if type(value).__module__ != "builtins":
+        yield type(value)
+
+
+def _installed(path: str) -> bool:
+    return "site-packages" in path or "dist-packages" in path
 
 
 def _names(code: CodeType) -> set[str]:

@@ -25,6 +25,7 @@ from pathlib import Path
 Reference = tuple[str, str]
 """A module and a name at its top level; the empty name is the whole module."""
 
+EFFECTS = "(effects)"  # names nothing: the statements of a module that bind nothing
 LATE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
@@ -87,10 +88,12 @@ def _reached(starts: Iterable[Reference], asked: frozenset[str] = frozenset()) -
         source = _source_of(module) if followed(module) else None
         if source is None:
             continue
+        if source.package:  # its own first lines run too
+            todo.append((source.package, EFFECTS))
         if name in source.imported:
             todo.append(source.imported[name])
-        elif not name:
-            todo += [(module, each) for each in source.bound]
+        elif name in ("", "*"):
+            todo += [(module, each) for each in (*source.bound, *source.imported)]
         elif (whole := _module_of(reference)) is not None:
             todo.append((whole, ""))
         for node in [*source.bound.get(name, ()), *source.effects]:
@@ -109,27 +112,56 @@ def _reached(starts: Iterable[Reference], asked: frozenset[str] = frozenset()) -
 
 @cache
 def _facts(
-    node: ast.stmt, module: str
+    node: ast.AST, module: str
 ) -> tuple[list[Reference], set[str], list[tuple[str, Reference]]]:
     """What a definition's text names, the attributes that it asks for, and its late references."""
     attributes = {part.attr for part in _walk(node) if isinstance(part, ast.Attribute)}
     return list(_named(node, module)), attributes, list(_late(node))
 
 
-def _named(node: ast.stmt, module: str) -> Iterator[Reference]:
+def _named(node: ast.AST, module: str) -> Iterator[Reference]:
     """What a definition's text names."""
     source = _source_of(module)
     assert source is not None
     for part in _walk(node):
         if isinstance(part, ast.Name):
             yield from _resolved(part.id, module, source)
-        elif isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name):
-            base = source.imported.get(part.value.id)
-            whole = None if base is None else _module_of(base)
-            if whole is not None:
-                yield whole, part.attr
+        elif isinstance(part, ast.Attribute):
+            yield from _dotted(part, source)
+        elif isinstance(part, ast.Import) and part is node:
+            yield from ((alias.name, EFFECTS) for alias in part.names)
         elif isinstance(part, (ast.Import, ast.ImportFrom)):
             yield from _imports(part, source.package).values()
+
+
+def _dotted(part: ast.Attribute, source: Source) -> Iterator[Reference]:
+    """What `a.b.c` means where a is a module: c of its module b, as far as modules go."""
+    names, root = [part.attr], part.value
+    while isinstance(root, ast.Attribute):
+        names, root = [root.attr, *names], root.value
+    base = source.imported.get(root.id) if isinstance(root, ast.Name) else None
+    module = None if base is None else _module_of(base)
+    if module is not None:
+        while len(names) > 1 and (below := _module_of((module, names[0]))):
+            module, names = below, names[1:]
+        yield module, names[0]
+
+
+def inner_facts(module: str, line: int) -> tuple[list[Reference], set[str]]:
+    """What functions and lambdas that begin in this line of a module name, and the attributes they ask for."""
+    source, named, asked = _source_of(module), list[Reference](), set[str]()
+    nodes = (
+        []
+        if source is None
+        else [n for each in source.bound.values() for n in each] + source.effects
+    )
+    for node in (part for top in nodes for part in ast.walk(top)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
+            if first == line:
+                found = _facts(node, module)
+                named, asked = named + found[0], asked | found[1]
+    return named, asked
 
 
 def _resolved(name: str, module: str, source: Source) -> Iterator[Reference]:
@@ -141,7 +173,7 @@ def _resolved(name: str, module: str, source: Source) -> Iterator[Reference]:
         yield module, name
 
 
-def _late(node: ast.stmt) -> Iterator[tuple[str, Reference]]:
+def _late(node: ast.AST) -> Iterator[tuple[str, Reference]]:
     """References as texts, with the keywords that hold them."""
     for part in _walk(node):
         if isinstance(part, ast.keyword) and isinstance(part.value, ast.Constant):
@@ -161,8 +193,21 @@ def _source_of(module: str) -> Source | None:
         tree = ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError):
         return None
-    source = Source(module if path.name == "__init__.py" else module.rpartition(".")[0])
+    facade = path.name == "__init__.py"
+    source = Source(module if facade else module.rpartition(".")[0])
+    if any(isinstance(node, ast.FunctionDef) and node.name == "__getattr__" for node in tree.body):
+        for (
+            node
+        ) in tree.body:  # names that are imported when they are asked for stand under TYPE_CHECKING
+            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+                _take(node.body, source)
     _take(tree.body, source)
+    used = {part.id for part in ast.walk(tree) if isinstance(part, ast.Name)}
+    for node in tree.body:  # what is imported for its effect alone; `import a.b` may be used as a.c
+        if facade or not isinstance(node, (ast.Import, ast.ImportFrom)):
+            continue
+        if isinstance(node, ast.Import) or used.isdisjoint(_imports(node, source.package)):
+            source.effects.append(node)
     return source
 
 
@@ -171,8 +216,12 @@ def _take(body: list[ast.stmt], source: Source) -> None:
     for node in body:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             source.imported.update(_imports(node, source.package))
+            if "*" in source.imported:
+                source.effects.append(node)
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             source.bound.setdefault(node.name, []).append(node)
+            if any(_registers(decorator, source) for decorator in node.decorator_list):
+                source.effects.append(node)
         elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             names = [n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)]
@@ -182,9 +231,23 @@ def _take(body: list[ast.stmt], source: Source) -> None:
             _take(node.orelse, source)
         elif isinstance(node, (ast.If, ast.Try)):
             handlers = [part for h in getattr(node, "handlers", ()) for part in h.body]
-            _take([*node.body, *handlers, *node.orelse], source)
+            _take([*node.body, *handlers, *node.orelse, *getattr(node, "finalbody", ())], source)
+            if isinstance(node, ast.If):
+                source.effects.append(ast.Expr(node.test))
         elif not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
             source.effects.append(node)
+
+
+def _registers(decorator: ast.expr, source: Source) -> bool:
+    """Whether a decorator may keep what it decorates: one of the code that is followed, or any `.register`."""
+    call = decorator.func if isinstance(decorator, ast.Call) else decorator
+    root = call
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    name = root.id if isinstance(root, ast.Name) else ""
+    known = source.imported.get(name)
+    own = name in source.bound or (known is not None and followed(known[0]))
+    return own or (isinstance(call, ast.Attribute) and call.attr == "register")
 
 
 def _imports(node: ast.Import | ast.ImportFrom, package: str) -> dict[str, Reference]:

@@ -25,11 +25,14 @@ def cores() -> int:
 
 
 def side_by_side(work: Callable[[T], R], items: Iterable[T], workers: int) -> list[R]:
-    """work(item) for each item, in order, by that many threads; 1 is a plain loop in this thread."""
+    """work(item) for each item, in order, by that many threads; 1 is a plain loop in this thread.
+
+    One item alone goes to a thread as well: it has one core there, as beside others, and so the same bits.
+    """
     todo = list(items)
     # a worker that waited for the others would block them: it does its part alone
     inside = threading.current_thread().name.startswith(NAME)
-    if workers <= 1 or len(todo) <= 1 or inside:
+    if workers <= 1 or inside:
         return [work(item) for item in todo]
     return list(pool(workers).map(work, todo))
 

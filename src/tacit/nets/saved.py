@@ -30,7 +30,7 @@ def load_net(path: str | Path) -> Any:
 
 def rebuilt(path: Path, tensors: dict[str, Tensor], meta: dict[str, str]) -> Any:
     """The net of that kind, with its tensors."""
-    name = meta.get("kind")
+    name = meta.get("kind") or None
     if name is None:
         raise RunError(
             f"{path} holds weights without a net (its metadata has kind None): give module:callable, for "

@@ -6,6 +6,7 @@ Sequential in a Sequential. No code is stored and none is run: a class that is n
 
 import inspect
 import json
+from collections import OrderedDict
 from typing import Any
 
 import torch
@@ -49,7 +50,15 @@ def described(model: nn.Module) -> list[Any]:
     """The class and its arguments; of a Sequential its layers."""
     cls = type(model)
     if cls is nn.Sequential:
-        return ["Sequential", [described(layer) for layer in model.children()]]
+        # by name, for a layer may have one, or stand twice
+        return [
+            "Sequential",
+            [
+                [name, described(layer)]
+                for name, layer in model._modules.items()
+                if layer is not None
+            ],
+        ]
     if LAYERS.get(cls.__name__) is not cls:
         raise CallError(
             f"save_net: a {cls.__name__} is no Sequential of plain layers, so a file cannot say how to build it; "
@@ -79,7 +88,7 @@ def built(layer: Any) -> nn.Module:
     """A module as `described`."""
     name, held = layer
     if name == "Sequential":
-        return nn.Sequential(*(built(part) for part in held))
+        return nn.Sequential(OrderedDict((str(part), built(inner)) for part, inner in held))
     return LAYERS[name](**held)
 
 

@@ -57,7 +57,8 @@ def models_folder() -> Path:
 
 def address_of(recipe: Recipe) -> str:
     """The sha256 of a recipe, in hexadecimal."""
-    return hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()
+    text = json.dumps(recipe, sort_keys=True, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def entries() -> list[Entry]:
@@ -95,6 +96,13 @@ def clear(addresses: Sequence[str]) -> list[Entry]:
     return gone
 
 
+def _size(path: Path) -> int:
+    """Its bytes; 0 where it is gone meanwhile, as a checkpoint is when its training ends."""
+    with suppress(OSError):
+        return path.lstat().st_size
+    return 0
+
+
 def _entry(address: str, files: list[Path]) -> Entry:
     """One entry; a record that is gone or is no JSON leaves it without words."""
     record: Any = None
@@ -105,7 +113,7 @@ def _entry(address: str, files: list[Path]) -> Entry:
     return Entry(
         address,
         tuple(files),
-        sum(path.lstat().st_size for path in files),
+        sum(_size(path) for path in files),
         recipe if isinstance(recipe, dict) else None,
         made if isinstance(made, str) else None,
         float(seconds) if isinstance(seconds, (int, float)) else None,

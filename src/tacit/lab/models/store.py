@@ -7,6 +7,7 @@ another that trains the same nets, and then reads them.
 
 from __future__ import annotations
 
+import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -79,10 +80,16 @@ class Models:
 
     def read(self, path: Path, address: str) -> tuple[Tensors, dict[str, str]] | None:
         """Tensors and metadata of a file of this address; None where it is not there, or not whole."""
-        if not path.exists():
-            return None
         try:
+            if not stat.S_ISREG(path.lstat().st_mode):  # a pipe would never end
+                self._refuse(path, "it is no file")
+                return None
             tensors, meta = read_tensors(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            self._refuse(path, error.strerror or str(error))
+            return None
         except RunError:
             self._refuse(path, "it is no whole safetensors file")
             return None
