@@ -298,12 +298,16 @@ def test_a_store_that_cannot_be_written_costs_one_line(tmp_path: Path, told: lis
 @contextmanager
 def at_most(size: int) -> Iterator[None]:
     """No file may grow beyond so many bytes: what a full disk looks like."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before, compiled = resource.getrlimit(resource.RLIMIT_FSIZE), sys.dont_write_bytecode
+    sys.dont_write_bytecode = (
+        True  # compiled modules would be cut short, for others to stumble over
+    )
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        sys.dont_write_bytecode = compiled
 
 
 def test_a_full_store_costs_one_line_and_leaves_no_torn_file(
