@@ -85,3 +85,11 @@ def test_a_store_that_is_no_folder_is_told(
     monkeypatch.setenv("TACIT_MODELS", str(tmp_path / "file"))
     assert status(["models", "list"]) == 1
     assert "set TACIT_MODELS to a folder" in capsys.readouterr().err
+
+
+def test_a_record_with_odd_numbers_is_listed(nets: list[str], store: Path, capsys: Capture) -> None:
+    record = store / f"{nets[0]}.json"
+    for text in ('{"seconds": 1' + "0" * 400 + "}", '{"seconds": NaN, "recipe": {"p": Infinity}}'):
+        record.write_text(text)
+        assert status(["models", "list"]) == status(["models", "list", "--json"]) == 0
+    capsys.readouterr()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 
 import numpy as np
@@ -90,3 +91,15 @@ def test_a_flipped_bit_in_a_part_is_noticed(data: xr.Dataset, tmp_path: Path) ->
     content[-1] ^= 1
     path.write_bytes(content)
     assert parts.get("a") is None
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes")
+def test_a_pipe_in_the_place_of_a_part_is_not_waited_for(data: xr.Dataset, tmp_path: Path) -> None:
+    parts = DiskParts(tmp_path).made_by(xr.Dataset)
+    parts.put("a", data)
+    (path,) = tmp_path.glob("*.nc")
+    path.unlink()
+    os.mkfifo(path)
+    assert parts.get("a") is None
+    parts.put("a", data)
+    assert parts.get("a") is not None

@@ -334,3 +334,21 @@ def test_odd_files_are_one_line(tmp_path):
         load_net(path)
     with pytest.raises(RunError, match="complex64"):
         write_tensors(path, {"w": torch.ones(1, dtype=torch.complex64)}, {})
+
+
+@pytest.mark.parametrize("outputs", ["[0, 1, 1000000000000]", "[0, 1, Infinity]", "[0, 1, 3]", "3"])
+def test_a_head_whose_classes_make_no_sense_is_one_line(tmp_path, outputs):
+    tensors = {"w": torch.ones(4, 2), "v": torch.ones(3, 4)}
+    meta = {"kind": "poly_relu_classifier", "p": "2", "outputs": outputs}
+    write_tensors(tmp_path / "net.safetensors", tensors, meta)
+    with pytest.raises(RunError, match="the head is damaged"):
+        load_net(tmp_path / "net.safetensors")
+
+
+@pytest.mark.parametrize("labels", [torch.ones(2, 2), torch.ones(2, dtype=torch.complex64)])
+def test_labels_of_another_shape_or_type_are_one_line(tmp_path, labels):
+    tensors = {"w": torch.ones(2, 3, 4), "labels": labels}
+    path = tmp_path / "net.safetensors"
+    save_file(tensors, path, {"kind": "multi_class"})
+    with pytest.raises(RunError, match="labels"):
+        load_net(path)

@@ -83,7 +83,8 @@ class PartsOf:
         self.parts.own.add(kept)
 
     def _files(self, name: str) -> list[Path]:
-        return sorted(self.parts.folder.glob(f"{self._stem(name)}@*.nc"))
+        found = self.parts.folder.glob(f"{self._stem(name)}@*.nc")
+        return sorted(path for path in found if path.is_file() and not path.is_symlink())
 
     def _stem(self, name: str) -> str:
         """A file name for any part name; `@` is quoted too, so that it can set the digests apart."""

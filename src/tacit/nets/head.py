@@ -60,13 +60,13 @@ def loaded(cls: type, tensors: dict[str, Tensor], meta: dict[str, str]) -> Head 
     net: PolyReLUNet = from_fields(PolyReLUNet, tensors, meta)
     try:
         owner = [int(c) for c in json.loads(meta["outputs"])]
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise RunError(
             f"the head is damaged: no class of each output can be read ({error})"
         ) from None
     if owner == list(range(net.v.shape[0])):
         return net
-    if len(owner) != net.v.shape[0] or set(owner) != set(range(max(owner, default=0) + 1)):
+    if len(owner) != net.v.shape[0] or sorted(set(owner)) != list(range(len(set(owner)))):
         raise RunError(
             f"the head is damaged: {net.v.shape[0]} outputs belong to classes {owner[:9]}"
         )

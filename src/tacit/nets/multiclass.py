@@ -51,8 +51,8 @@ def log_odds(logits: Float[Tensor, "*e n k"], labels: Float[Tensor, " k"]) -> Fl
 
 def loaded(cls: type, tensors: dict[str, Tensor], meta: dict[str, str]) -> MultiClassNet:
     """A net of a file, whose labels may be whole numbers."""
-    if "labels" in tensors and "w" in tensors:
-        signs = sorted(set(tensors["labels"].tolist()))
+    if "labels" in tensors and "w" in tensors and not tensors["labels"].is_complex():
+        signs = sorted(set(tensors["labels"].flatten().tolist()))
         tensors = tensors | {"labels": tensors["labels"].to(tensors["w"].dtype)}
         if signs != [-1, 1] and tensors["labels"].shape == tensors["w"].shape[-3:-2]:
             raise RunError(

@@ -24,6 +24,7 @@ from tacit.errors import CallError, RunError
 
 VARIABLE = "TACIT_MODELS"
 FILE = re.compile(r"([0-9a-f]{64})((\.[0-9a-f]{16}|\.checkpoint)?\.safetensors|\.json|\.lock)")
+MOST = 1e9  # seconds that a record can mean
 SHORT = 12  # digits of an address that people see
 
 Recipe = Mapping[str, Any]
@@ -107,7 +108,8 @@ def _entry(address: str, files: list[Path]) -> Entry:
     """One entry; a record that is gone or is no JSON leaves it without words."""
     record: Any = None
     with suppress(OSError, ValueError, RecursionError):
-        record = json.loads(read_plain(files[0].with_name(f"{address}.json")))
+        told = read_plain(files[0].with_name(f"{address}.json"))
+        record = json.loads(told, parse_constant=lambda _: None)  # JSON has no NaN
     record = record if isinstance(record, dict) else {}
     recipe, made, seconds = (record.get(name) for name in ("recipe", "made", "seconds"))
     return Entry(
@@ -116,5 +118,5 @@ def _entry(address: str, files: list[Path]) -> Entry:
         sum(_size(path) for path in files),
         recipe if isinstance(recipe, dict) else None,
         made if isinstance(made, str) else None,
-        float(seconds) if isinstance(seconds, (int, float)) else None,
+        float(seconds) if isinstance(seconds, (int, float)) and 0 <= seconds < MOST else None,
     )
