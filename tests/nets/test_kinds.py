@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
@@ -351,4 +352,17 @@ def test_labels_of_another_shape_or_type_are_one_line(tmp_path, labels):
     path = tmp_path / "net.safetensors"
     save_file(tensors, path, {"kind": "multi_class"})
     with pytest.raises(RunError, match="labels"):
+        load_net(path)
+
+
+def test_a_layer_of_a_file_allocates_nothing(tmp_path):
+    layers = [
+        "Sequential",
+        [["0", ["Linear", {"in_features": 10**6, "out_features": 10**6, "device": "cpu"}]]],
+    ]
+    path = tmp_path / "net.safetensors"
+    write_tensors(
+        path, {"0.weight": torch.ones(1)}, {"kind": "sequential", "layers": json.dumps(layers)}
+    )
+    with pytest.raises(RunError, match="with a device or a type of its own"):
         load_net(path)

@@ -89,6 +89,8 @@ def built(layer: Any) -> nn.Module:
     name, held = layer
     if name == "Sequential":
         return nn.Sequential(OrderedDict((str(part), built(inner)) for part, inner in held))
+    if {"device", "dtype"} & set(held):  # it would be filled there, at whatever size the file says
+        raise ValueError(f"a {name} with a device or a type of its own")
     return LAYERS[name](**held)
 
 
