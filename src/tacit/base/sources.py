@@ -147,21 +147,21 @@ def _dotted(part: ast.Attribute, source: Source) -> Iterator[Reference]:
         yield module, names[0]
 
 
-def inner_facts(module: str, line: int) -> tuple[list[Reference], set[str]]:
-    """What functions and lambdas that begin in this line of a module name, and the attributes they ask for."""
-    source, named, asked = _source_of(module), list[Reference](), set[str]()
-    nodes = (
-        []
-        if source is None
-        else [n for each in source.bound.values() for n in each] + source.effects
+def inner_facts(module: str, line: int) -> tuple[list[str], list[Reference], set[str]]:
+    """Texts, names and attributes of the functions and lambdas that begin in this line of a module."""
+    source, texts = _source_of(module), list[str]()
+    named, asked = list[Reference](), set[str]()
+    tops = (
+        [] if source is None else [*source.effects, *(n for b in source.bound.values() for n in b)]
     )
-    for node in (part for top in nodes for part in ast.walk(top)):
+    for node in (part for top in tops for part in ast.walk(top)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
             if first == line:
                 found = _facts(node, module)
+                texts.append(_text(node))
                 named, asked = named + found[0], asked | found[1]
-    return named, asked
+    return texts, named, asked
 
 
 def _resolved(name: str, module: str, source: Source) -> Iterator[Reference]:
@@ -288,7 +288,7 @@ def _walk(node: ast.AST) -> Iterator[ast.AST]:
 
 
 @cache
-def _text(node: ast.stmt) -> str:
+def _text(node: ast.AST) -> str:
     """The statement without docstrings, comments and layout."""
     for part in ast.walk(node):
         body = getattr(part, "body", None)
