@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from tacit import exhibits
-from tacit.lab.claim import Claim
+from tacit.lab.claims import Claim
 
 MARK = {"holds": "✓ holds", "differs": "✗ differs", "not testable here": "○ not testable here"}
 BEGIN, END = "<!-- claims: make ledger -->", "<!-- end of claims -->"

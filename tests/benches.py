@@ -8,7 +8,7 @@ import xarray as xr
 
 from tacit.base.progress import Silent
 from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim
+from tacit.lab.claims import Claim
 from tacit.lab.exhibit import Outcome
 
 

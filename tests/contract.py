@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import xarray as xr
 from safetensors import safe_open
 
-from tacit.lab.claim import SMOKE_REASON
+from tacit.lab.claims import SMOKE_REASON
 
 FILES = ("config.json", "provenance.json", "result.nc", "claims.json", "report.html")
 FIGURES = ("figure.svg", "figure.png")

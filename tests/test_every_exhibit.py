@@ -11,7 +11,7 @@ import pytest
 from contract import check_document, check_folder
 from tacit.base.progress import Silent
 from tacit.cli import status
-from tacit.lab.claim import SMOKE_REASON
+from tacit.lab.claims import SMOKE_REASON
 from tacit.lab.registry import catalogue
 from tacit.lab.runner import run_exhibit
 from tacit.lab.store import read_dataset

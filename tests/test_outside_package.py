@@ -114,7 +114,8 @@ from matplotlib import pyplot
 from outside.nets import Slab
 from tacit.attack import minimal
 from tacit.certify import radius
-from tacit.lab.claim import Expected, judge
+from tacit.lab.claims import Expected
+from tacit.lab.claims.old import judge
 from tacit.lab.exhibit import Outcome
 from tacit.train import descend
 

@@ -226,7 +226,7 @@ def test_training_does_not_reach_claims_figures_or_reports():
     modules = {line.partition(":")[0] for line in reached}
     assert "tacit.train.descent.logits" in modules
     assert not any(
-        module.startswith(("tacit.report", "tacit.lab.claim"))
+        module.startswith(("tacit.report", "tacit.lab.claims"))
         or module.endswith((".claims", ".figure"))
         for module in modules
     )

@@ -18,7 +18,8 @@ from matplotlib.figure import Figure
 
 from fakes.toy import Toy
 from tacit.lab.bench import Bench
-from tacit.lab.claim import Expected, judge
+from tacit.lab.claims import Expected
+from tacit.lab.claims.old import judge
 from tacit.lab.exhibit import Outcome
 
 DRAWS = 1000

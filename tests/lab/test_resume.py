@@ -86,7 +86,8 @@ FILES = {
             return x
     """,
     "claims.py": """
-        from tacit.lab.claim import Expected, judge
+        from tacit.lab.claims import Expected
+        from tacit.lab.claims.old import judge
 
         def claims(found, bench):
             share, most = float(found.share), Expected(max=1)

@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 
 from benches import new_bench, verdicts
-from tacit.lab.claim import SMOKE_REASON
+from tacit.lab.claims import SMOKE_REASON
 from tacit.papers.min2024.images.claims import sampling_error
 from tacit.papers.min2024.table1 import exhibit as table1
 from tacit.papers.min2024.table1.claims import (

@@ -11,8 +11,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.auditing.averaging import Averaging
+from tacit.base.estimate import Estimate
 from tacit.base.files import write_json, writing
-from tacit.base.statistics import Estimate
 from tacit.errors import CallError, RunError
 from tacit.lab.store import plain
 from tacit.measure.flags import Flag

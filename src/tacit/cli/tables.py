@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from tacit.lab.claim import SMOKE_REASON, Claim, Verdict
+from tacit.lab.claims import SMOKE_REASON, Claim, Verdict
 from tacit.lab.exhibit import SCALES, Exhibit, Paper
 from tacit.lab.record import RunRecord
 from tacit.lab.registry import Catalogue
@@ -23,6 +23,10 @@ NARROW = 70  # columns: below that, a table's column of sentences is a word wide
 _COLOURS: dict[Verdict, str] = {
     "holds": "green",
     "differs": "red",
+    "as predicted": "cyan",
+    "not as predicted": "magenta",
+    "undecided": "yellow",
+    "vacuous": "bright_black",
     "not testable here": "bright_black",
 }
 

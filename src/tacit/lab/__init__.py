@@ -1,7 +1,8 @@
 """Running exhibits: what they are, how they are found, and folders that survive a kill."""
 
 from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim, Expected, judge, untestable
+from tacit.lab.claims import Claim, Expected, Judge, Part
+from tacit.lab.claims.old import judge, untestable
 from tacit.lab.exhibit import Exhibit, Outcome, Paper, exhibits_of
 
 __all__ = [
@@ -9,8 +10,10 @@ __all__ = [
     "Claim",
     "Exhibit",
     "Expected",
+    "Judge",
     "Outcome",
     "Paper",
+    "Part",
     "exhibits_of",
     "judge",
     "untestable",

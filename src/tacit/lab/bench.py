@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 from tacit.base.progress import Progress
-from tacit.lab.claim import Claim, Expected, judge
+from tacit.lab.claims import Claim, Expected, Judge
+from tacit.lab.claims.old import judge
 from tacit.lab.exhibit import Scale
 from tacit.lab.parts import DiskParts
 
@@ -54,11 +55,15 @@ class Bench:
         """Whether the run is too small to decide a claim about the world."""
         return self.scale == "smoke"
 
+    def claims(self, where: str, *, source: str, bar: str, regime: str) -> Judge:
+        """The judge of claims with these in common (`tacit.lab.claims.judge`); at smoke scale it decides none."""
+        return Judge(where, source, bar, regime, self.smoke)
+
     def judge(
         self, id: str, statement: str, where: str, expected: Expected, measured: float,
         *, n: int, spread: float | None = None, because: str = "",
     ) -> Claim:  # fmt: skip
-        """The claim with its verdict (`tacit.lab.claim.judge`): at smoke scale it has none."""
+        """The protocol of other packages from before claims had a source (`tacit.lab.claims.old`)."""
         return judge(
             id, statement, where, expected, measured,
             n=n, smoke=self.smoke, spread=spread, because=because,

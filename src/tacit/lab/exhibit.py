@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, runtime_checkable
 
 from tacit.errors import CallError, RunError
-from tacit.lab.claim import Claim
+from tacit.lab.claims import Claim
 
 if TYPE_CHECKING:
     import xarray as xr

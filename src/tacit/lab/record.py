@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.base.files import digest, json_text, read_plain, write_text
 from tacit.errors import RunError
-from tacit.lab.claim import Claim
+from tacit.lab.claims import Claim
 from tacit.lab.exhibit import SCALES, Scale
 from tacit.lab.store import read_dataset
 

@@ -17,7 +17,7 @@ from tacit.base.files import write_json, write_tensors, write_text, writing
 from tacit.base.progress import Progress
 from tacit.errors import RunError, TacitError
 from tacit.lab.bench import Bench
-from tacit.lab.claim import Claim
+from tacit.lab.claims import Claim
 from tacit.lab.exhibit import Exhibit, Outcome, Scale
 from tacit.lab.folder import Slot, locked
 from tacit.lab.order import Order

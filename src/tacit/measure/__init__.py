@@ -1,6 +1,7 @@
 """What is read off a classifier and a sample."""
 
-from tacit.base.statistics import Estimate, critical_radius, lower_limit, proportion, upper_limit
+from tacit.base.estimate import Estimate
+from tacit.base.statistics import critical_radius, lower_limit, mean_of, proportion, upper_limit
 from tacit.measure.alignment import alignment_field
 from tacit.measure.distance.algorithm1 import Estimated, algorithm1
 from tacit.measure.distance.function import Distance, function_distance
@@ -32,6 +33,7 @@ __all__ = [
     "learned_directions",
     "log_loss",
     "lower_limit",
+    "mean_of",
     "normalised_margin",
     "proportion",
     "smoothed_margin",

@@ -12,8 +12,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from tacit.base.estimate import Estimate
 from tacit.base.shapes import Numbers, Which
-from tacit.base.statistics import Estimate, proportion
+from tacit.base.statistics import proportion
 from tacit.errors import CallError, RunError
 
 

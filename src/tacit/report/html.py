@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.lab.claim import Claim
+from tacit.lab.claims import Claim
 from tacit.lab.exhibit import Exhibit, Paper
 from tacit.lab.record import RunRecord
 from tacit.lab.runner import Sheet

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tacit.lab.claim import SMOKE_REASON, Claim
+from tacit.lab.claims import SMOKE_REASON, Claim
 from tacit.lab.exhibit import Exhibit, Paper
 from tacit.lab.record import RunRecord
 from tacit.report import words

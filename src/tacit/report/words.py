@@ -3,20 +3,27 @@
 import math
 from collections.abc import Iterable
 
-from tacit.lab.claim import Claim, Verdict
+from tacit.lab.claims import VERDICTS, Claim, Verdict
 
-VERDICTS: tuple[Verdict, ...] = ("holds", "differs", "not testable here")
-SYMBOLS: dict[Verdict, str] = {"holds": "✓", "differs": "✗", "not testable here": "○"}
+SYMBOLS: dict[Verdict, str] = {
+    "holds": "✓",
+    "differs": "✗",
+    "as predicted": "✓",
+    "not as predicted": "✗",
+    "undecided": "?",
+    "vacuous": "∅",
+    "not testable here": "○",
+}
 TONES: dict[Verdict, str] = {  # classes of the style sheet
     "holds": "holds",
     "differs": "differs",
+    "as predicted": "predicted",
+    "not as predicted": "surprising",
+    "undecided": "open",
+    "vacuous": "vacuous",
     "not testable here": "untested",
 }
-COUNTED: dict[Verdict, str] = {
-    "holds": "hold",
-    "differs": "differ",
-    "not testable here": "not testable here",
-}
+COUNTED: dict[Verdict, str] = {**{v: v for v in VERDICTS}, "holds": "hold", "differs": "differ"}
 
 
 def count(claims: Iterable[Claim]) -> dict[Verdict, int]:
@@ -44,7 +51,8 @@ def measured(claim: Claim) -> str:
     A value that is not finite is null in claims.json. Only an infinite one can agree with anything.
     """
     if claim.measured is None:
-        return {"holds": "∞", "differs": "not finite", "not testable here": "–"}[claim.verdict]
+        agrees = claim.verdict in ("holds", "as predicted")
+        return "∞" if agrees else "–" if claim.verdict == "not testable here" else "not finite"
     if not claim.spread:
         # next to nothing is rounding error, whose digits mean nothing
         return f"{claim.measured:.{6 if abs(claim.measured) >= 1e-6 else 2}g}"

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import t
 
-from tacit.measure import Estimate
+from tacit.measure import Estimate, mean_of
 
 
-def exponent(x: Sequence[float], values: npt.NDArray[Any]) -> Estimate:
+def exponent(
+    x: Sequence[float], values: npt.NDArray[Any], *, of: int = 1, over: str = "seeds"
+) -> Estimate:
     """The mean over repeats of the slope of ln values on ln x, with Student's 95% interval over the repeats.
 
     Rows of `values` go with x, columns are the repeats: a repeat may be one net at every x, so its values are not
@@ -20,11 +21,7 @@ def exponent(x: Sequence[float], values: npt.NDArray[Any]) -> Estimate:
     log = np.log(np.asarray(x, dtype=np.float64))
     log -= log.mean()
     slopes = log @ np.log(values) / (log @ log)
-    value, count = float(slopes.mean()), len(slopes)
-    if count == 1:
-        return Estimate(value, -math.inf, math.inf)
-    half = float(t.ppf(0.975, count - 1) * slopes.std(ddof=1) / math.sqrt(count))
-    return Estimate(value, value - half, value + half)
+    return mean_of(slopes, of=of, over=over)
 
 
 def farthest(values: npt.ArrayLike, goal: float = 1.0) -> float:
