@@ -4,14 +4,20 @@ The poster's theorems: p = 1 gives f proportional to F, p > 2 gives f proportion
 
 - dist(f, F) at p = 1 and dist(f, F^(p)) at p > 2 (min2024, Appendix A.1), between its certified bounds;
 - the share of mass within cosine .95 of the class averages and of the centres, the lesser of the two signs;
-- the critical radius on test points, by attack; and the time at which the log-loss is -11: the p-bar of
-  Conjecture 1 (min2024) would be a p at which that time does not exist.
+- the critical radius on test points, by attack; and the time at which the log-loss is -11. A p-bar (min2024,
+  Conjecture 1) at which training is slow shows in that time, not in whether the flow arrives: its steps follow
+  the loss, so that a slow phase of any length costs few of them.
+
+At p = 1 a dist of e moves the critical radius of a centre by about e of it: at the nearest point x' of the
+boundary, |x'| < 1, c f and F differ by at most e |x'|, and F falls towards it with the slope sqrt(K).
 
 The noise has sd alpha/sqrt(D) in each coordinate (the poster prints alpha^2 I, but its bound needs alpha^2/D).
 """
 
 import math
 import warnings
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -23,21 +29,25 @@ from matplotlib.ticker import NullLocator
 
 from tacit.attack import minimal
 from tacit.data import ClusterMixture, min2024_mixture
-from tacit.lab import Bench, Claim, Expected, Outcome
+from tacit.lab import Bench, Claim, Expected, Outcome, Part
+from tacit.measure import Estimate, mean_of, proportion
 from tacit.measure.distance.function import function_distance
 from tacit.nets import TwoLayerNet, average_net, centre_net
 from tacit.papers._shared.panels import THEORY
 from tacit.papers.min2025.learned.settings import Learned
-from tacit.papers.min2025.transition.exhibit import SHARE, shares
+from tacit.papers.min2025.transition.exhibit import shares
 from tacit.train import FlowWarning, Until, gradient_flow
 
 WHERE = "Poster, Theorems"
 GOAL = -11.0
 SCOUT = 60
 POINTS = 20  # attacked in each net
-CLOSE = (
-    0.1  # what "<< 1" is taken to mean: scratch runs of min2024's setting had .03 to .09 at p = 1
+CLOSE = 0.1
+CLOSE_BAR = (
+    "ours: << 1 read as a tenth, which moves the radius of a centre at p = 1 by about a tenth of it"
 )
+TURNED = "with noise and drawn counts, neurons of a cluster fitted early turn to a late one (min2025.transition)"
+BEST = math.sqrt(0.5)
 
 
 def run(config: Learned, bench: Bench) -> Outcome:
@@ -51,7 +61,7 @@ def run(config: Learned, bench: Bench) -> Outcome:
     rows = [cells[i : i + len(config.p)] for i in range(0, len(cells), len(config.p))]
     data = xr.concat([xr.concat(row, "p") for row in rows], "seed")
     data = data.assign_coords(seed=seeds, p=list(config.p), side=["average", "centres"])
-    return Outcome(data, claims(data, config, bench))
+    return Outcome(data, tuple(claims(data, config, bench)))
 
 
 def train(config: Learned, bench: Bench, seed: int, p: float) -> xr.Dataset:
@@ -97,69 +107,51 @@ def distance(net: TwoLayerNet, mixture: ClusterMixture, p: float) -> tuple[float
     return found.lower, found.upper
 
 
-def claims(data: xr.Dataset, config: Learned, bench: Bench) -> tuple[Claim, ...]:
-    """F at p = 1, F^(p) at p > 2, the change at 2, and no p that does not fit."""
-    made = []
-    large = data.p[data.p >= 2.5]
-    for id, at, text in (
-        ("F", data.p[data.p == 1], "p = 1: f is proportional to F (measured: the largest dist)"),
-        ("Fp", large, "p >= 2.5: f is proportional to F^(p) (measured: the largest dist)"),
-    ):
-        if at.size:
-            found = data.dist.sel(p=at)
-            made.append(
-                bench.judge(
-                    id, text, WHERE, Expected(max=CLOSE), float(found.max()), n=int(found.size),
-                    spread=float(np.ptp(found.values) / 2),
-                )
-            )  # fmt: skip
-    first, last = phases(data)
-    made += [
-        bench.judge(
-            "change",
-            "the change from averages to centres is at p = 2 (measured: the middle between the last p at which "
-            "every seed learns averages and the first from which on every seed learns centres)",
-            "Poster, Observations",
-            Expected(value=2.0, tolerance=0.15),
-            (first + last) / 2,
-            spread=(last - first) / 2,
-            n=config.repeats * len(config.p),
-        ),
-        bench.judge(
-            "p-bar",
-            f"training fits at every p up to {max(config.p):g} (measured: the share of trainings)",
-            "min2024, Conjecture 1",
-            Expected(min=1.0),
-            float(data.arrived.mean()),
-            n=int(data.arrived.size),
-        ),
-    ]
-    for id, at, value, text in (
-        ("radius.F", data.p[data.p == 1], 1 / math.sqrt(config.K), "p = 1: 1/sqrt(K)"),
-        ("radius.Fp", large, math.sqrt(0.5), "p >= 2.5: sqrt(2)/2"),
-    ):
-        if at.size:
-            found = np.median(data.radius.sel(p=at).values, -1)
-            worst = found.ravel()[np.abs(found - value).argmax()]
-            made.append(
-                bench.judge(
-                    id, f"the critical radius, {text} (measured: the one furthest from it)", WHERE,
-                    Expected(value=value, tolerance=0.02 * value), float(worst), n=int(found.size),
-                )
-            )  # fmt: skip
-    return tuple(made)
+def claims(data: xr.Dataset, config: Learned, bench: Bench) -> Iterator[Claim]:
+    """F at p = 1 and F^(p) at every p > 2 that was run, their radii, and how long training takes."""
+    sizes = f"D = {config.D}, h = {config.h}, n = {config.n}, alpha = {config.alpha:g}, init = {config.init:g}"
+    regime = f"inside: the poster names no sizes; here {sizes}"
+    judge = bench.claims(WHERE, source="formula", bar=CLOSE_BAR, regime=regime)
+    bar = "ours: two percent of the radius"
+    radius_judge = judge.but(where="min2024, Remark 2", source="words", bar=bar)
+    medians = data.radius.median("point")
+    if 1 in config.p:
+        text = "p = 1: f is proportional to F (mean dist)"
+        yield judge("F", text, Expected(max=CLOSE), mean_dist(data.sel(p=1)))
+        text, edge = "p = 1: the critical radius is 1/sqrt(K)", 1 / math.sqrt(config.K)
+        yield radius_judge("radius.F", text, within(edge), mean_of(medians.sel(p=1)))
+    above = [p for p in config.p if p > 2]
+    if above:
+        near = [(p, mean_dist(data.sel(p=p), len(above))) for p in above]
+        parts = [Part(f"p{p:g}", f"p = {p:g}: mean dist", Expected(max=CLOSE), e) for p, e in near]
+        yield judge.family("Fp", "p > 2: f is proportional to F^(p)", parts, because=TURNED)
+        radii = [(p, mean_of(medians.sel(p=p), of=len(above))) for p in above]
+        parts = [Part(f"p{p:g}", f"p = {p:g}", within(BEST), e) for p, e in radii]
+        text = "p > 2: the critical radius is sqrt(2)/2"
+        yield radius_judge.family("radius.Fp", text, parts, because=TURNED)
+    slow = sorted(p for p in config.p if p >= 3)
+    if len(slow) > 1:
+        first, last = slow[0], slow[-1]
+        text = f"training takes longer at p = {last:g} than at p = {first:g} (mean log10 of the ratio of times)"
+        longer = mean_of(data.log10_time.sel(p=last) - data.log10_time.sel(p=first))
+        yield judge("time", text, Expected(min=0.0), longer, where="min2024, Section 3, after Conjecture 1",
+                    source="words", bar="paper: a large p zeroes out gradients and slows training")  # fmt: skip
+    text = f"the flow fits at every p up to {max(config.p):g}, in whatever time that takes (share of seeds)"
+    fitted = proportion(int(data.arrived.all("p").sum()), config.repeats, over="seeds")
+    yield judge("p-bar", text, Expected(min=0.5), fitted, where="min2024, Conjecture 1", source="ours",
+                bar="ours: more often than not; the paper names no p-bar",
+                regime="outside: time is free here, and Section 3 says that a large p is slow")  # fmt: skip
 
 
-def phases(data: xr.Dataset) -> tuple[float, float]:
-    """The last p of the averages, and the first p from which on all are centres; NaN where there is none."""
-    order = data.sortby("p")
-    p = order.p.values
-    average, centres = ((order.share.sel(side=s) >= SHARE).all("seed").values for s in data.side)
-    up_to = int(np.argmin(average)) if not average.all() else len(p)
-    back = centres[::-1]
-    count = int(np.argmin(back)) if not back.all() else len(p)
-    first = float(p[up_to - 1]) if up_to else math.nan
-    return first, float(p[len(p) - count]) if count else math.nan
+def mean_dist(at: xr.Dataset, of: int = 1) -> Estimate:
+    """The mean over seeds: low is that of the certified lower bounds, high that of the upper bounds."""
+    low, high = (mean_of(bound, of=of) for bound in (at.dist, at.dist_upper))
+    return replace(low, high=high.high)
+
+
+def within(radius: float) -> Expected:
+    """That radius, to two percent."""
+    return Expected(value=radius, tolerance=0.02 * radius)
 
 
 def draw(data: xr.Dataset, config: Learned) -> Figure:
@@ -177,10 +169,7 @@ def draw(data: xr.Dataset, config: Learned) -> Figure:
     dist.set(yscale="log", ylim=(0.003, 1), ylabel="dist", title="Distance to the predicted net")
     dist.legend(loc="best")
     band(radius, data.p, np.median(data.radius.values, -1), "C2", "")
-    for value, name in (
-        (1 / math.sqrt(config.K), r"$1/\sqrt{K}$"),
-        (math.sqrt(0.5), r"$\sqrt{2}/2$"),
-    ):
+    for value, name in ((1 / math.sqrt(config.K), r"$1/\sqrt{K}$"), (BEST, r"$\sqrt{2}/2$")):
         radius.axhline(value, **THEORY)
         radius.annotate(
             name, (max(config.p), value), xytext=(0, 3), textcoords="offset points", ha="right"

@@ -35,9 +35,9 @@ class Persists:
     h: int = 100
     n: int = 2000
     steps: int = 800
-    points: int = 50
-    certified: int = 10
-    repeats: int = 2
+    points: int = 20
+    certified: int = 4
+    repeats: int = 5
     models: tuple[str, ...] = MODELS
 
     def __post_init__(self) -> None:
@@ -73,9 +73,7 @@ EXHIBITS = (
                 models=("logistic", "relu", "relu2", "decay", "poly.small"),
             ),
             "laptop": Persists(),
-            "paper": Persists(
-                D=1000, h=500, n=20_000, steps=4000, points=500, certified=50, repeats=5
-            ),
+            "paper": Persists(D=1000, h=500, n=20_000, steps=4000, points=500, certified=50),
         },
     ),
 )
