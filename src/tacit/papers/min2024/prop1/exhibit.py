@@ -13,7 +13,13 @@ from tacit.lab import Bench, Outcome
 from tacit.nets import average_net, centre_net
 from tacit.papers.min2024.bounds.figure import tail_panel
 from tacit.papers.min2024.bounds.settings import Bounds
-from tacit.papers.min2024.bounds.sweep import bound_claim, count_events, tails
+from tacit.papers.min2024.bounds.sweep import (
+    EVERYWHERE,
+    LEMMA,
+    bound_claim,
+    count_events,
+    tails,
+)
 
 WHERE = "Section 3, Proposition 1"
 
@@ -33,9 +39,10 @@ def run(config: Bounds, bench: Bench) -> Outcome:
     data = count_events(config, bench, counter)
     first = tails(data.wrong_F, config.n, bound_F)
     second = tails(data.wrong_Fp, config.n, bound_Fp)
+    judge = bench.claims(WHERE, source="formula", bar=LEMMA, regime=EVERYWHERE)
     claims = (
-        bound_claim("F", "F errs no more often than stated", WHERE, first, bench),
-        bound_claim("Fp", "F^(p) errs no more often than stated, p >= 1", WHERE, second, bench),
+        bound_claim(judge, "F", "F errs no more often than stated", first),
+        bound_claim(judge, "Fp", "F^(p) errs no more often than stated, p >= 1", second),
     )
     return Outcome(data, claims)
 

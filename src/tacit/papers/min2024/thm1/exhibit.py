@@ -14,12 +14,15 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from tacit.attack import min2024_d0
+from tacit.base.estimate import Certain
 from tacit.certify import radius
 from tacit.data import ClusterMixture, Samples, min2024_mixture
-from tacit.lab import Bench, Claim, Expected, Outcome, judge
+from tacit.lab import Bench, Claim, Expected, Judge, Outcome
 from tacit.nets import average_net, centre_net
 from tacit.papers.min2024.bounds.figure import radius_panel, tail_panel
 from tacit.papers.min2024.bounds.sweep import (
+    EVERYWHERE,
+    LEMMA,
     bound_claim,
     count_events,
     critical_radii,
@@ -58,15 +61,12 @@ def run(config: TwoRadii, bench: Bench) -> Outcome:
     data = counts.assign(critical=critical)
     first = tails(data.kept_F, config.n, bound_F)
     second = tails(data.broken_Fp, config.n, bound_Fp)
+    judge = bench.claims(WHERE, source="formula", bar=LEMMA, regime=EVERYWHERE)
     claims = [
-        bound_claim(
-            "F", "d0 of length (1+rho)/sqrt(K) breaks F as often as stated", WHERE, first, bench
-        ),
-        bound_claim(
-            "Fp", "F^(p) survives (sqrt(2)-delta)/2 as often as stated", WHERE, second, bench
-        ),
-        *radius_claims(critical, config, WHERE, bench),
-        below_two(config),
+        bound_claim(judge, "F", "d0 of length (1+rho)/sqrt(K) breaks F as often as stated", first),
+        bound_claim(judge, "Fp", "F^(p) survives (sqrt(2)-delta)/2 as often as stated", second),
+        *radius_claims(judge.but(where="Section 3, Remark 2"), critical, config),
+        below_two(judge, config),
     ]
     return Outcome(data, tuple(claims))
 
@@ -81,28 +81,23 @@ def bound_Fp(cell: xr.DataArray) -> tuple[float, float]:
     return 2.0 * (int(cell.K) + 1), float(cell.ratio * cell.delta**2 / (2 * cell.K))
 
 
-def below_two(config: TwoRadii) -> Claim:
+def below_two(judge: Judge, config: TwoRadii) -> Claim:
     """The theorem's p >= 2 is needed: for 1 < p < 2 the opposite centres rise together.
 
     At a centre facing K2 opposite ones, radius^2 = q/(1+q) with q = K2^(1-2/p) < 1.
     """
-    worst = 0.0
+    gaps = []
     for K, K1 in zip(config.K, config.K1, strict=True):
         mixture = min2024_mixture(K, K, K1, 0.0)
         against = torch.where(mixture.labels > 0, K - K1, K1).double()
         for p in (1.2, 1.5, 1.8):
             q = against ** (1 - 2 / p)
             found = radius(centre_net(mixture, p), mixture.centres, mixture.labels).upper
-            worst = max(worst, float((found - (q / (1 + q)).sqrt()).abs().max()))
-    return judge(
-        "radius.below2",
-        "for 1 < p < 2 the radius at a centre is sqrt(q/(1+q)), q = K2^(1-2/p): less than sqrt(2)/2",
-        WHERE + " (why p >= 2)",
-        Expected(max=1e-6),
-        worst,
-        n=3 * sum(config.K),
-        smoke=False,
-    )
+            gaps.append(float((found - (q / (1 + q)).sqrt()).abs().max()))
+    text = "for 1 < p < 2 the radius at a centre is sqrt(q/(1+q)), q = K2^(1-2/p) (largest gap)"
+    worst = Certain(max(gaps), "exact radii of given points", 3 * sum(config.K))
+    return judge("radius.below2", text, Expected(max=1e-6), worst, source="ours", any_size=True,
+                 bar="ours: rounding of the exact radii", regime="outside: p >= 2 is asked")  # fmt: skip
 
 
 def draw(data: xr.Dataset, config: TwoRadii) -> Figure:

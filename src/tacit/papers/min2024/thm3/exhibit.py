@@ -19,6 +19,8 @@ from tacit.lab import Bench, Outcome
 from tacit.nets import average_net, centre_net
 from tacit.papers.min2024.bounds.figure import radius_panel, tail_panel
 from tacit.papers.min2024.bounds.sweep import (
+    EVERYWHERE,
+    LEMMA,
     bound_claim,
     count_events,
     critical_radii,
@@ -56,12 +58,11 @@ def run(config: Critical, bench: Bench) -> Outcome:
     # the theorem asks rho <= 1: beyond that the radius (1-rho)/sqrt(K) is negative
     first = tails(data.broken_F.sel(rho=[rho for rho in config.rho if rho <= 1]), config.n, bound_F)
     second = tails(data.kept_Fp, config.n, bound_Fp)
+    judge = bench.claims(WHERE, source="formula", bar=LEMMA, regime=EVERYWHERE)
     claims = [
-        bound_claim("F", "F survives (1-rho)/sqrt(K) as often as stated", WHERE, first, bench),
-        bound_claim(
-            "Fp", "F^(p) breaks at (sqrt(2)+delta)/2 as often as stated", WHERE, second, bench
-        ),
-        *radius_claims(critical, config, "Section 3, Remark 2", bench),
+        bound_claim(judge, "F", "F survives (1-rho)/sqrt(K) as often as stated", first),
+        bound_claim(judge, "Fp", "F^(p) breaks at (sqrt(2)+delta)/2 as often as stated", second),
+        *radius_claims(judge.but(where="Section 3, Remark 2"), critical, config, "min2024.thm1"),
     ]
     return Outcome(data, tuple(claims))
 

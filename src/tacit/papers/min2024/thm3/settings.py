@@ -12,7 +12,7 @@ class Critical(Bounds):
     """As `Bounds`, for Theorem 3: p >= 2, rho <= 1."""
 
     p: tuple[float, ...] = (3.0,)
-    delta: tuple[float, ...] = (0.2, 0.5, 1.0, 2.0)
+    delta: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
