@@ -132,7 +132,9 @@ def claims(data: xr.Dataset, config: Persists, bench: Bench) -> Iterator[Claim]:
     text = "every model classifies (least clean accuracy)"
     n, over = CLEAN * config.repeats, "points and seeds"
     right = [proportion(int(k), n, of=len(models), over=over) for k in data.right.sum("seed")]
-    yield judge("clean", text, Expected(min=0.99), least(right), source="check", bar="ours: one in 100")
+    yield judge(
+        "clean", text, Expected(min=0.99), least(right), source="check", bar="ours: one in 100"
+    )
     near = Expected(value=edge, tolerance=NEAR * edge)
     plain = [m for m in models if recipes()[m].p is None]
     named = [m for m in plain if m.removesuffix(".small") in NAMED]

@@ -17,15 +17,16 @@ from tacit.papers._shared.checks import (
 class Robust:
     """F^(p) for growing p beside the Bayes rule.
 
-    `ratio` = D / (alpha^2 K) as in min2024: the noise at which failures are counted. `alpha` and `D`:
-    the setting of the radius curves. `n` samples a setting for counts, `points` for curves.
+    `ratio` = D / (alpha^2 K) as in min2024: the noise at which failures are counted (at K = 10 and 200 the bound
+    is below 1 from `delta` = 0.8 on). `alpha` and `D`: the setting of the radius curves. `n` samples a setting
+    for counts, `points` for curves.
     """
 
     K: int = 10
     K1: int = 6
     p: tuple[float, ...] = (3.0, 4.0, 6.0, 12.0, 30.0)
-    delta: tuple[float, ...] = (0.2, 0.5, 1.2)
-    ratio: tuple[float, ...] = (1.0, 2.0, 100.0)
+    delta: tuple[float, ...] = (0.2, 0.5, 0.8, 1.0, 1.2)
+    ratio: tuple[float, ...] = (1.0, 2.0, 200.0)
     n: int = 100_000
     points: int = 4000
     D: int = 1000

@@ -3,7 +3,7 @@ r"""What neurons learn, over p and the size of the init: the class average, the 
 A training has learned the averages (the centres) where 95% of the mass of each sign lies within cosine .95 of
 them; else it is a mixture. At alpha = 0 the data are K orthonormal points with their counts as weights, the
 flow takes place in K dimensions, and hundreds of trainings are one tensor program (nothing is merged).
-`transition_theory` predicts the shares from the same starts without training, and both boundaries are located by
+`theory` predicts the shares from the same starts without training, and both boundaries are located by
 bisection in p in the flow and in the prediction: `centres` from above, `average` from below.
 
 Robust radius: of one centre of each class, the lesser, by attack (an upper bound; the classes' closed forms are
@@ -12,9 +12,9 @@ Robust radius: of one centre of each class, the lesser, by attack (an upper boun
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import torch
@@ -29,13 +29,12 @@ from tacit.lab import Bench, Outcome
 from tacit.measure.neurons import learned_directions
 from tacit.nets import TwoLayerNet
 from tacit.papers.min2025.transition import figure as transition_panels
-from tacit.papers.min2025.transition.claims import claims
+from tacit.papers.min2025.transition.claims import SHARE, claims
 from tacit.papers.min2025.transition.settings import Transition
 from tacit.papers.min2025.transition.theory import Alignment, Clusters, alignment, predicted_shares
 from tacit.papers.min2025.transition.turning import turning_boundary
 from tacit.train import FlowWarning, Until, gradient_flow
 
-SHARE = 0.95
 LEVEL = 11.0  # trained to a log-loss of minus this
 FITTED = -1.0  # the log-loss at which "the time to fit" is read
 COUNTS = ("equal", "drawn")
@@ -56,6 +55,7 @@ def run(config: Transition, bench: Bench) -> Outcome:
     """The diagram for both kinds of counts, its boundaries, and the cuts."""
     steps: list[tuple[str, Callable[[], xr.Dataset]]] = [
         ("diagram", partial(diagram, config, bench)),
+        ("starts", partial(more_starts, config, bench)),
         ("clusters", partial(more_clusters, config, bench)),
         ("noise", partial(noise, config, bench)),
         ("time", partial(fit_times, config, bench)),
@@ -63,7 +63,7 @@ def run(config: Transition, bench: Bench) -> Outcome:
     parts = [bench.part(name, make) for name, make in bench.steps(steps, "parts of the diagram")]
     parts.append(bench.part("boundaries", partial(boundaries, config, bench, parts[0])))
     data = xr.merge(parts, join="exact")
-    return Outcome(data, claims(data, config, bench))
+    return Outcome(data, tuple(claims(data, config, bench)))
 
 
 def draw(data: xr.Dataset, config: Transition) -> Figure:
@@ -72,10 +72,11 @@ def draw(data: xr.Dataset, config: Transition) -> Figure:
 
 
 def start(
-    config: Transition, bench: Bench, kind: str, seed: int, *, K: int, K1: int, h: int
-) -> Start:
-    """The neurons of a seed (the same for all p, init and counts) and the counts of its clusters."""
-    draw_w, draw_n = bench.generator("start", K, seed=seed), bench.generator("counts", K, seed=seed)
+    config: Transition, bench: Bench, kind: str, seed: int, *name: str | float, K: int, K1: int, h: int
+) -> Start:  # fmt: skip
+    """The neurons of a seed and a name (the same for all p), and the counts of its clusters."""
+    draw_w = bench.generator("start", K, *name, seed=seed)
+    draw_n = bench.generator("counts", K, *name, seed=seed)
     w = torch.randn(h, K, generator=draw_w, dtype=torch.float64)
     labels = torch.where(torch.arange(K) < K1, 1.0, -1.0).double()
     counts = torch.ones(K, dtype=torch.float64)
@@ -153,29 +154,27 @@ def curves_of(s: Start, init: float, p: float) -> Alignment:
     return alignment(s.w[:, :K] / length.unsqueeze(1), s.sign, log_mass, s.clusters, p, LEVEL)
 
 
-def all_starts(config: Transition, bench: Bench) -> list[list[Start]]:
-    """The starts of the diagram, by kind of counts and seed."""
-    return [
-        [
-            start(config, bench, kind, seed, K=config.K, K1=config.K1, h=config.h)
-            for seed in bench.seeds(config.repeats)
-        ]
-        for kind in COUNTS
-    ]
+def starts_of(config: Transition, bench: Bench, cells: Iterable[tuple[int, ...]]) -> list[Start]:
+    """The starts of cells (counts, seed, init, ...) of the diagram: one for each of these three."""
+    seeds, sizes = bench.seeds(config.repeats), {"K": config.K, "K1": config.K1, "h": config.h}
+
+    @cache
+    def at(c: int, s: int, i: int) -> Start:
+        name = (COUNTS[c], config.init[i])
+        return start(config, bench, COUNTS[c], seeds[s], *name, **sizes)
+
+    return [at(c, s, i) for c, s, i, *_ in cells]
 
 
 def diagram(config: Transition, bench: Bench) -> xr.Dataset:
     """Shares over counts, seed, init and p, measured and predicted; radii for the first seed and equal counts."""
-    sets = all_starts(config, bench)
     shape = (len(COUNTS), config.repeats, len(config.init), len(config.p))
     cells = list(np.ndindex(shape))
-    starts = [sets[c][s] for c, s, _, _ in cells]
+    starts = starts_of(config, bench, cells)
     init = torch.tensor([config.init[i] for _, _, i, _ in cells], dtype=torch.float64)
     p = torch.tensor([config.p[k] for *_, k in cells], dtype=torch.float64)
     found, arrived, nets = flow_shares(starts, init, p)
-    labels = sets[0][0].clusters.labels
-    radii = [radius_of(net, labels) for net in nets[: shape[2] * shape[3]]]
-    weights = [[s.clusters.weights.tolist() for s in row] for row in sets]
+    radii = [radius_of(net, starts[0].clusters.labels) for net in nets[: shape[2] * shape[3]]]
     dims = ("counts", "seed", "init", "p")
     return xr.Dataset(
         {
@@ -183,7 +182,6 @@ def diagram(config: Transition, bench: Bench) -> xr.Dataset:
             "predicted": ((*dims, "side"), theory_shares(starts, init, p).reshape(*shape, 2).numpy()),
             "arrived": (dims, arrived.reshape(shape).numpy()),
             "radius": (("init", "p"), np.array(radii).reshape(shape[2:])),
-            "weight": (("counts", "seed", "cluster"), np.array(weights)),
         },
         coords={
             "counts": list(COUNTS), "seed": bench.seeds(config.repeats), "init": list(config.init),
@@ -201,22 +199,23 @@ def radius_of(net: TwoLayerNet, labels: Float[Tensor, " K"]) -> float:
 
 def boundaries(config: Transition, bench: Bench, seen: xr.Dataset) -> xr.Dataset:
     """For each seed and init the p up to which averages, and from which on centres, are learned."""
-    sets = all_starts(config, bench)
     shape = (len(COUNTS), config.repeats, len(config.init), len(SIDES))
     cells = list(np.ndindex(shape))
-    starts = [sets[c][s] for c, s, _, _ in cells]
+    starts = starts_of(config, bench, cells)
     init = torch.tensor([config.init[i] for _, _, i, _ in cells], dtype=torch.float64)
     side = torch.tensor([a for *_, a in cells])
     dims = ("counts", "seed", "init", "side")
     found = {}
     for name, share, known in (
-        ("boundary", lambda p: flow_shares(starts, init, p)[0], seen.share),
-        ("predicted_boundary", lambda p: theory_shares(starts, init, p), seen.predicted),
+        ("", lambda p: flow_shares(starts, init, p)[0], seen.share),
+        ("predicted_", lambda p: theory_shares(starts, init, p), seen.predicted),
     ):
         rows = known.transpose(*dims, "p").values.reshape(len(cells), -1)
         ends = [bracket(row, seen.p.values, SIDES[a]) for row, a in zip(rows, side, strict=True)]
         where = bisected(share, side, torch.tensor(ends, dtype=torch.float64), config.rounds)
-        found[name] = (dims, where.reshape(shape).numpy())
+        found[name + "boundary"] = (dims, where.reshape(shape).numpy())
+        half = np.abs(np.diff(ends)) / 2 ** (config.rounds + 1)
+        found[name + "resolution"] = (dims, half.reshape(shape))
     return xr.Dataset(found)
 
 
@@ -253,6 +252,19 @@ def bisected(
     return (inside + outside) / 2
 
 
+def more_starts(config: Transition, bench: Bench) -> xr.Dataset:
+    """Shares from `starts` independent starts of each kind of counts at each `share_p`, from one small init."""
+    shape = (len(COUNTS), config.starts, len(config.share_p))
+    cells, sizes = list(np.ndindex(shape)), {"K": config.K, "K1": config.K1, "h": config.h}
+    starts = [start(config, bench, COUNTS[at[0]], bench.seed, *at, **sizes) for at in cells]
+    p = torch.tensor([config.share_p[k] for *_, k in cells], dtype=torch.float64)
+    found, _, _ = flow_shares(starts, torch.full_like(p, config.cut_init), p)
+    return xr.Dataset(
+        {"share_again": (("counts", "start", "share_p", "side"), found.reshape(*shape, 2).numpy())},
+        coords={"counts": list(COUNTS), "share_p": list(config.share_p), "side": list(SIDES)},
+    )
+
+
 def more_clusters(config: Transition, bench: Bench) -> xr.Dataset:
     """Other numbers of clusters, equal counts, over p at one init."""
     pairs = [(config.K, config.K1), *zip(config.clusters, config.positives, strict=True)]
@@ -275,22 +287,28 @@ def more_clusters(config: Transition, bench: Bench) -> xr.Dataset:
 
 
 def noise(config: Transition, bench: Bench) -> xr.Dataset:
-    """Where centres begin with noise, for both kinds of counts, measured and estimated."""
-    shape = (len(config.alpha), len(COUNTS), len(config.noisy_init))
+    """Where centres begin with noise, for both kinds of counts, measured and estimated, over data sets."""
+    seeds = bench.seeds(config.noisy_sets)
+    shape = (len(seeds), len(config.alpha), len(COUNTS), len(config.noisy_init))
     cells = list(np.ndindex(shape))
-    stream = bench.generator("noise")
-    w = torch.randn(config.noisy_h, config.noisy_dim, generator=stream, dtype=torch.float64)
-    sign = torch.where(torch.rand(config.noisy_h, generator=stream) < 0.5, 1.0, -1.0).double()
-    init = torch.tensor([config.noisy_init[i] for _, _, i in cells], dtype=torch.float64)
-    w = w * init.reshape(-1, 1, 1)
+    h, each = config.noisy_h, len(cells) // len(seeds)
+    streams = [bench.generator("noise", seed=seed) for seed in seeds]
+    shape_w = (h, config.noisy_dim)
+    w = torch.stack([torch.randn(shape_w, generator=g, dtype=torch.float64) for g in streams])
+    sign = torch.stack([torch.rand(h, generator=g) for g in streams]).lt(0.5).double() * 2 - 1
+    init = torch.tensor([config.noisy_init[i] for *_, i in cells], dtype=torch.float64)
+    w = w.repeat_interleave(each, 0) * init.reshape(-1, 1, 1)
+    sign = sign.repeat_interleave(each, 0)
     mixtures = [
         min2024_mixture(config.noisy_dim, config.K, config.K1, alpha) for alpha in config.alpha
     ]
     points = [
         mixtures[a].sample(
-            config.noisy_n, bench.generator("points"), equal_counts=COUNTS[c] == "equal"
+            config.noisy_n,
+            bench.generator("points", seed=seeds[s]),
+            equal_counts=COUNTS[c] == "equal",
         )
-        for a, c, _ in cells
+        for s, a, c, _ in cells
     ]
     centres, labels = mixtures[0].centres, mixtures[0].labels
 
@@ -310,17 +328,19 @@ def noise(config: Transition, bench: Bench) -> xr.Dataset:
     where = bisected(share, side, ends, config.noisy_rounds)
     log_mass = 2 * init.log() + math.log(config.noisy_dim)
     estimate = [
-        turning_boundary(s, mixtures[a], float(log_mass[row]))
-        for row, ((a, _, _), s) in enumerate(zip(cells, points, strict=True))
+        turning_boundary(found, mixtures[a], float(log_mass[row]))
+        for row, ((_, a, _, _), found) in enumerate(zip(cells, points, strict=True))
     ]
-    dims = ("alpha", "counts", "noisy_init")
+    dims = ("noisy_seed", "alpha", "counts", "noisy_init")
     return xr.Dataset(
         {
             "noisy_boundary": (dims, where.reshape(shape).numpy()),
             "estimated_boundary": (dims, np.array(estimate).reshape(shape)),
+            "noisy_resolution": ((), 2 / 2 ** (config.noisy_rounds + 1)),
         },
         coords={
-            "alpha": list(config.alpha), "counts": list(COUNTS), "noisy_init": list(config.noisy_init),
+            "noisy_seed": seeds, "alpha": list(config.alpha), "counts": list(COUNTS),
+            "noisy_init": list(config.noisy_init),
         },
     )  # fmt: skip
 
@@ -331,28 +351,29 @@ def fit_times(config: Transition, bench: Bench) -> xr.Dataset:
     Only the length of a direction outside the span of the centres matters: D dimensions are K + 1 coordinates.
     """
     K = config.K
-    base = start(config, bench, "equal", bench.seed, K=K, K1=config.K1, h=config.more_h)
+    seeds = bench.seeds(config.repeats)
     starts: list[Start] = []
-    for D in config.fit_dims:
-        rest = torch.randn(
-            config.more_h, D - K, generator=bench.generator("outside", D), dtype=torch.float64
-        )
-        w = torch.cat([base.w, rest.norm(dim=1, keepdim=True)], 1)
-        starts += [Start(w, base.sign, base.clusters)] * len(config.fit_p)
-    p = torch.tensor(config.fit_p * len(config.fit_dims), dtype=torch.float64)
+    for seed in seeds:
+        base = start(config, bench, "equal", seed, K=K, K1=config.K1, h=config.more_h)
+        for D in config.fit_dims:
+            stream = bench.generator("outside", D, seed=seed)
+            rest = torch.randn(config.more_h, D - K, generator=stream, dtype=torch.float64)
+            w = torch.cat([base.w, rest.norm(dim=1, keepdim=True)], 1)
+            starts += [Start(w, base.sign, base.clusters)] * len(config.fit_p)
+    p = torch.tensor(config.fit_p * (len(starts) // len(config.fit_p)), dtype=torch.float64)
     init = torch.full_like(p, config.fit_init)
     _, log_time, arrived = trained(starts, init, p, FITTED)
     expected = [
         curves_of(s, config.fit_init, float(q)).loss_time(FITTED)
         for s, q in zip(starts, p, strict=True)
     ]
-    shape = (len(config.fit_dims), len(config.fit_p))
-    dims = ("D", "fit_p")
+    shape = (len(seeds), len(config.fit_dims), len(config.fit_p))
+    dims = ("seed", "D", "fit_p")
     return xr.Dataset(
         {
             "time": (dims, (log_time / math.log(10)).reshape(shape).numpy()),
             "predicted_time": (dims, np.log10(expected).reshape(shape)),
             "fitted": (dims, arrived.reshape(shape).numpy()),
         },
-        coords={"D": list(config.fit_dims), "fit_p": list(config.fit_p)},
+        coords={"seed": seeds, "D": list(config.fit_dims), "fit_p": list(config.fit_p)},
     )

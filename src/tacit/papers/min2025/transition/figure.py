@@ -101,9 +101,12 @@ def noisy(axes: Axes, data: xr.Dataset, config: Transition) -> None:
     for index, alpha in enumerate(data.alpha.values):
         for kind, fill in (("drawn", f"C{index}"), ("equal", "white")):
             at = {"alpha": alpha, "counts": kind}
-            axes.plot(data.estimated_boundary.sel(at), rows, "--", color=f"C{index}", linewidth=1)
+            found, estimated = (
+                d.sel(at).mean("noisy_seed") for d in (data.noisy_boundary, data.estimated_boundary)
+            )
+            axes.plot(estimated, rows, "--", color=f"C{index}", linewidth=1)
             axes.plot(
-                data.noisy_boundary.sel(at), rows, MARKERS[index], color=f"C{index}",
+                found, rows, MARKERS[index], color=f"C{index}",
                 markerfacecolor=fill, label=f"$\\alpha$ = {alpha:g}, {kind} counts",
             )  # fmt: skip
     axes.axvline(2, **THEORY)
@@ -117,12 +120,9 @@ def noisy(axes: Axes, data: xr.Dataset, config: Transition) -> None:
 def times(axes: Axes, data: xr.Dataset, config: Transition) -> None:
     """log10 of the time to fit over p, one colour for each dimension."""
     for index, D in enumerate(data.D.values):
-        axes.plot(
-            data.fit_p, 10 ** data.predicted_time.sel(D=D), "--", color=f"C{index}", linewidth=1
-        )
-        axes.plot(
-            data.fit_p, 10 ** data.time.sel(D=D), MARKERS[index], color=f"C{index}", label=f"$D$ = {D}"
-        )  # fmt: skip
+        found, predicted = (10 ** t.sel(D=D).mean("seed") for t in (data.time, data.predicted_time))
+        axes.plot(data.fit_p, predicted, "--", color=f"C{index}", linewidth=1)
+        axes.plot(data.fit_p, found, MARKERS[index], color=f"C{index}", label=f"$D$ = {D}")
     axes.set(yscale="log", xlabel="$p$", ylabel="time to log-loss $-1$ (mean loss)")
     axes.set_title(f"Time to fit, init {power(config.fit_init)}; dashed: predicted")
     axes.legend(loc="upper left")
