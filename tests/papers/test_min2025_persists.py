@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+import xarray as xr
 from scipy.optimize import minimize
 
 from benches import verdicts
@@ -88,9 +89,14 @@ def test_every_model_has_a_recipe_and_a_name_of_its_own():
     assert len({recipe.name for recipe in recipes.values()}) == len(recipes)
 
 
-def test_the_run_has_a_claim_for_every_model_sound_certificates_and_a_figure(bench):
+def test_the_run_has_every_model_in_a_claim_sound_certificates_and_a_figure(bench):
     outcome = persists.run(TINY, bench)
-    assert set(verdicts(outcome)) == {*TINY.models, "clean", "certified"}
+    found = {claim.id: claim for claim in outcome.claims}
+    assert set(found) == {"clean", "named", "poly", "poly.small", "certified"}
+    assert [member.id for member in found["named"].members] == ["logistic", "tanh", "relu2.small"]
+    # one training says nothing of other trainings
+    trained = [claim.verdict for claim in outcome.claims if claim.id != "clean"]
+    assert trained == ["undecided"] * 4
     data = outcome.data
     assert data.radius.dims == ("seed", "model", "point")
     assert np.isfinite(data.loss).all()
@@ -106,10 +112,32 @@ def test_the_run_has_a_claim_for_every_model_sound_certificates_and_a_figure(ben
 
 @pytest.mark.slow
 def test_at_a_middle_size_relu_stays_and_polyrelu_leaves(bench):
-    config = Persists(
-        D=50, points=30, certified=5, repeats=1, models=("logistic", "relu", "tanh", "poly.small")
-    )
+    config = Persists(repeats=3, models=("logistic", "relu", "tanh", "poly.small"))
     assert set(verdicts(persists.run(config, bench)).values()) == {"holds"}
+
+
+def told(critical, bench):
+    """The claims of five trainings of each model with these radii."""
+    models, config = tuple(critical), Persists(models=tuple(critical))
+    radii = np.array([np.broadcast_to(values, 5) for values in critical.values()])
+    data = xr.Dataset(
+        {"critical": (("model", "seed"), radii), "right": (("model", "seed"), np.full(radii.shape, 1000))},
+        coords={"model": list(models)},
+    )  # fmt: skip
+    return {claim.id: claim for claim in persists.claims(data, config, bench)}
+
+
+def test_what_the_poster_does_not_name_is_a_prediction_of_ours(bench):
+    found = told({"logistic": 0.32, "tanh.small": 0.33, "leaky": 0.32, "adam": 0.7}, bench)
+    assert (found["named"].source, found["named"].verdict) == ("words", "holds")
+    assert (found["others"].source, found["others"].verdict) == ("ours", "not as predicted")
+    assert found["others"].reason.endswith("adam")
+
+
+def test_trainings_that_disagree_leave_a_model_undecided(bench):
+    found = told({"logistic": 0.32, "relu3": [0.32, 0.33, 0.32, 0.33, math.inf]}, bench)
+    assert found["named"].verdict == "undecided"
+    assert found["named"].reason == "not decided: relu3"
 
 
 @pytest.mark.parametrize(

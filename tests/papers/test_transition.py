@@ -6,10 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad, solve_ivp
 
+from benches import new_bench
 from tacit.data import min2024_mixture
 from tacit.errors import CallError
 from tacit.nets import TwoLayerNet, average_net, centre_net
@@ -17,6 +19,7 @@ from tacit.papers.min2025 import EXHIBITS
 from tacit.papers.min2025.learned import exhibit as learned
 from tacit.papers.min2025.learned.settings import Learned
 from tacit.papers.min2025.transition import exhibit as transition
+from tacit.papers.min2025.transition.claims import located
 from tacit.papers.min2025.transition.exhibit import (
     Start,
     bisected,
@@ -24,6 +27,7 @@ from tacit.papers.min2025.transition.exhibit import (
     curves_of,
     flow_shares,
     shares,
+    starts_of,
     theory_shares,
     trained,
 )
@@ -215,14 +219,79 @@ def test_with_noise_unequal_counts_delay_the_centres_and_equal_ones_do_not(bench
     assert float(drawn.estimated_boundary) > float(equal.estimated_boundary) + 0.1
 
 
+def test_starts_are_shared_by_the_p_of_a_row_and_by_nothing_else(bench):
+    config = replace(SMOKE["transition"], repeats=2)
+    shape = (2, config.repeats, len(config.init), len(config.p))
+    rows = {
+        cell: s.w
+        for cell, s in zip(
+            np.ndindex(shape), starts_of(config, bench, np.ndindex(shape)), strict=True
+        )
+    }
+    assert len({tuple(w.flatten().tolist()) for w in rows.values()}) == math.prod(shape[:3])
+    assert all(w is rows[(*cell[:3], 0)] for cell, w in rows.items())
+
+
+@pytest.fixture(scope="module")
+def small_run():
+    return transition.run(replace(SMOKE["transition"], noisy_sets=3), new_bench())
+
+
+def test_shares_are_over_independent_starts_and_few_decide_nothing(small_run):
+    found = {claim.id: claim for claim in small_run.claims}
+    config = SMOKE["transition"]
+    for id in ("average.1", "centres.3"):
+        assert (found[id].n, found[id].over) == (2 * config.starts, "starts")
+        assert found[id].verdict == "undecided"
+
+
+def test_a_boundary_above_2_contradicts_the_poster_and_is_not_filed_as_holding(small_run):
+    config = SMOKE["transition"]
+    data = small_run.data.assign(noisy_boundary=xr.full_like(small_run.data.noisy_boundary, 3.0))
+    found = {claim.id: claim for claim in transition.claims(data, config, new_bench())}
+    for kind in ("equal", "drawn"):
+        assert (found[f"noise.{kind}"].source, found[f"noise.{kind}"].verdict) == (
+            "words",
+            "differs",
+        )
+
+
+def test_a_boundary_is_no_better_known_than_its_last_bracket():
+    found = located(xr.DataArray([2.0, 2.0, math.nan, 2.0]), xr.DataArray([0.02, 0.03]))
+    assert (found.value, found.low, found.high, found.n) == (2.0, 1.97, 2.03, 3)
+
+
 def test_learned_finds_F_and_its_power(bench):
     config = Learned(K=4, K1=2, D=40, h=100, n=800, p=(1.0, 1.5, 2.5), repeats=1)
     outcome = learned.run(config, bench)
-    verdicts = {claim.id: claim.verdict for claim in outcome.claims}
-    assert verdicts == dict.fromkeys(
-        ("F", "Fp", "change", "p-bar", "radius.F", "radius.Fp"), "holds"
-    )
+    found = {claim.id: claim for claim in outcome.claims}
+    assert set(found) == {"F", "radius.F", "Fp", "radius.Fp", "p-bar"}
+    assert {claim.verdict for claim in outcome.claims} == {"undecided"}  # one training each
+    assert found["F"].measured < learned.CLOSE
+    assert found["Fp"].members[0].measured < learned.CLOSE
     assert (outcome.data.dist_upper >= outcome.data.dist).sel(p=[1.0, 2.5]).all()
+
+
+@pytest.mark.parametrize(
+    ("dist", "verdict"),
+    [([0.6, 0.5, 0.7], "differs"), ([0.02, 0.5, 0.1], "undecided"), ([0.02, 0.03, 0.02], "holds")],
+)
+def test_learned_judges_every_p_above_2_and_names_the_one_that_differs(bench, dist, verdict):
+    config = Learned(p=(1.0, 2.1, 12.0), repeats=3)
+    rows = np.array([[0.05, 0.06, 0.05], dist, [0.03, 0.03, 0.04]])
+    data = xr.Dataset(
+        {
+            "dist": (("p", "seed"), rows), "dist_upper": (("p", "seed"), 1.01 * rows),
+            "radius": (("p", "seed", "point"), np.full((3, 3, 2), 0.7)),
+            "arrived": (("p", "seed"), np.ones((3, 3), bool)), "log10_time": (("p", "seed"), rows),
+        },
+        coords={"p": list(config.p)},
+    )  # fmt: skip
+    found = {claim.id: claim for claim in learned.claims(data, config, bench)}
+    assert found["Fp"].verdict == verdict
+    assert verdict == "holds" or "p2.1" in found["Fp"].reason
+    assert found["F"].verdict == "holds"
+    assert found["p-bar"].source == "ours"
 
 
 @pytest.mark.parametrize(
