@@ -17,8 +17,8 @@ class Learned:
     n: int = 2000
     alpha: float = 0.1
     init: float = 1e-7
-    p: tuple[float, ...] = (1.0, 1.4, 1.7, 1.9, 2.1, 2.3, 2.5, 3.0, 4.0, 6.0, 12.0)
-    repeats: int = 8
+    p: tuple[float, ...] = (1.0, 1.5, 2.1, 2.3, 2.5, 3.0, 4.0, 8.0)
+    repeats: int = 6
 
     def __post_init__(self) -> None:
         check_clusters(self.K, self.K1, self.D)
@@ -40,7 +40,7 @@ EXHIBITS = (
         scales={
             "smoke": Learned(K=4, K1=2, D=12, h=40, n=60, p=(1.0, 3.0), repeats=1),
             "laptop": Learned(),
-            "paper": Learned(D=1000, h=2000, n=20_000),
+            "paper": Learned(D=1000, h=2000, n=20_000, p=(*Learned.p, 12.0)),
         },
     ),
 )

@@ -36,7 +36,7 @@ from tacit.lab import Bench, Claim, Expected, Outcome, Part
 from tacit.measure import Estimate, mean_of, proportion
 from tacit.nets import TwoLayerNet
 from tacit.papers._shared.panels import THEORY
-from tacit.papers.min2025.persists.settings import Persists
+from tacit.papers.min2025.persists.settings import MODELS, Persists
 from tacit.train import descend
 
 WHERE = "Poster, Observations"
@@ -91,7 +91,8 @@ def recipes() -> dict[str, Recipe]:
         name = activation + (f", {hidden} hidden" if hidden > 1 else "")
         scale = SMALL if hidden == 1 else DEEP_SMALL
         nets[key] = Recipe(name, activation, hidden)
-        nets[f"{key}.small"] = Recipe(name + SMALL_INIT, activation, hidden, scale)
+        if f"{key}.small" in MODELS:
+            nets[f"{key}.small"] = Recipe(name + SMALL_INIT, activation, hidden, scale)
     return {
         "logistic": Recipe("logistic regression", hidden=0),
         **nets,
