@@ -62,7 +62,7 @@ def phases(data: xr.Dataset, config: Transition, judge: Judge, ours: Judge) -> I
 
 def boundaries(data: xr.Dataset, config: Transition, judge: Judge) -> Iterator[Claim]:
     """Where centres begin at the smallest init, and the flow's boundaries next to the predicted ones."""
-    judge = judge.but(bar="ours: half a tenth in p, two to eight times the resolution")
+    judge = judge.but(bar="ours: half a tenth in p, four to sixteen times the resolution")
     for kind in data.counts.values:
         at = data.sel(counts=kind, side="centres", init=min(config.init))
         text = f"{kind} counts, init {min(config.init):g}: centres are learned from p = 2 on"
@@ -73,7 +73,7 @@ def boundaries(data: xr.Dataset, config: Transition, judge: Judge) -> Iterator[C
         at = small.sel(side=side, counts=kind)
         gap = np.abs(at.boundary - at.predicted_boundary).max("init")
         if np.isfinite(gap).any():
-            found = located(gap, at.resolution + at.predicted_resolution)
+            found = located(gap, at.resolution + at.predicted_resolution).away_from(0.0)
             text = (f"{kind} counts, init <= {SMALLISH:g}: the boundary of the {side} phase is the predicted one "
                     "(mean over starts of the largest gap in p)")  # fmt: skip
             yield judge(f"predicted.{side}.{kind}", text, Expected(max=0.05), found,
@@ -117,7 +117,7 @@ def noise(data: xr.Dataset, judge: Judge) -> Iterator[Claim]:
             "noise.rises", text, Expected(min=0.0), rise, bar="derived: the lag is ~ log(1/init)"
         )
     gaps = np.abs(data.noisy_boundary - data.estimated_boundary)
-    gap = located(gaps.max(("alpha", "counts", "noisy_init")), half, over=SETS)
+    gap = located(gaps.max(("alpha", "counts", "noisy_init")), half, over=SETS).away_from(0.0)
     text = ("with noise, centres are learned from the p on at which turning takes as long as the lag "
             "(mean over data sets of the largest gap in p)")  # fmt: skip
     yield ours("noise.estimated", text, Expected(max=0.3), gap,

@@ -31,8 +31,8 @@ class Transition:
     n: int = 300
     p: tuple[float, ...] = (1.0, 1.3, 1.5, 1.7, 1.9, 2.0, 2.1, 2.2, 2.4, 3.0, 4.0)
     init: tuple[float, ...] = (1.0, 1e-3, 1e-7, 1e-30, 1e-70)
-    repeats: int = 5
-    rounds: int = 3
+    repeats: int = 4
+    rounds: int = 4
     starts: int = 40
     share_p: tuple[float, ...] = (1.0, 2.1, 3.0)
     cut_p: tuple[float, ...] = (1.0, 1.3, 1.6, 1.8, 1.9, 2.0, 2.1, 2.2, 2.5, 3.0)
