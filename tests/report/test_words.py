@@ -6,8 +6,8 @@ import math
 
 import pytest
 
+from tacit.lab.claim import judge, untestable
 from tacit.lab.claims import Claim, Expected
-from tacit.lab.claims.old import judge, untestable
 from tacit.report import words
 
 
