@@ -146,7 +146,7 @@ def kept() -> dict[str, RunRecord]:
 
 
 def backings(pages: Iterable[Path] = (ERRATA, FINDINGS)) -> dict[str, str]:
-    """Which section of the errata or findings backs which claim: a `<!-- backs: exhibit:claim, ... -->` there says so."""
+    """Which section of the pages backs which claim: a `<!-- backs: exhibit:claim, ... -->` there says so."""
     found = {}
     for page in pages:
         heading = ""

@@ -46,6 +46,7 @@ def totals(claims: Iterable[Claim]) -> str:
     told = [f"{n} {COUNTED[verdict]}" for verdict, n in counted.items() if n]
     text = f"{plural(number, 'claim')}: {', '.join(told) or 'none'}"
     checks = [claim.verdict for claim in every if claim.source == "check"]
+    checks = [verdict for verdict in checks if verdict != "not testable here"]
     if checks:
         text += f"; {plural(len(checks), 'check')} of our own accuracy, {checks.count('holds')} met"
     repeats = sum(bool(claim.same_as) and claim.source != "check" for claim in every)
