@@ -262,10 +262,11 @@ def test_a_boundary_is_no_better_known_than_its_last_bracket():
 
 
 def test_learned_finds_F_and_its_power(bench):
-    config = Learned(K=4, K1=2, D=40, h=100, n=800, p=(1.0, 1.5, 2.5), repeats=1)
+    config = Learned(K=4, K1=2, D=40, h=100, n=800, p=(1.0, 1.5, 2.5), repeats=1, near=1)
     outcome = learned.run(config, bench)
     found = {claim.id: claim for claim in outcome.claims}
-    assert set(found) == {"F", "radius.F", "Fp", "radius.Fp", "p-bar"}
+    assert set(found) == {"F", "radius.F", "Fp", "near", "radius.Fp", "p-bar"}
+    assert float(outcome.data.near[0]) == float(outcome.data.dist.sel(p=2.5)[0])
     assert {claim.verdict for claim in outcome.claims} == {"undecided"}  # one training each
     assert found["F"].measured < learned.CLOSE
     assert found["Fp"].members[0].measured < learned.CLOSE
@@ -284,6 +285,7 @@ def test_learned_judges_every_p_above_2_and_names_the_one_that_differs(bench, di
             "dist": (("p", "seed"), rows), "dist_upper": (("p", "seed"), 1.01 * rows),
             "radius": (("p", "seed", "point"), np.full((3, 3, 2), 0.7)),
             "arrived": (("p", "seed"), np.ones((3, 3), bool)), "log10_time": (("p", "seed"), rows),
+            "near": (("near_seed",), np.repeat(dist, 20)),
         },
         coords={"p": list(config.p)},
     )  # fmt: skip
@@ -291,6 +293,7 @@ def test_learned_judges_every_p_above_2_and_names_the_one_that_differs(bench, di
     assert found["Fp"].verdict == verdict
     assert verdict == "holds" or "p2.1" in found["Fp"].reason
     assert found["F"].verdict == "holds"
+    assert found["near"].verdict == ("holds" if verdict == "holds" else "differs")
     assert found["p-bar"].source == "ours"
 
 

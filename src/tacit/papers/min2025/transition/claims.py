@@ -33,18 +33,18 @@ def claims(data: xr.Dataset, config: Transition, bench: Bench) -> Iterator[Claim
     """All of them."""
     still = f"inside: alpha = 0, as in the poster's illustration; K = {config.K}, h = {config.h}"
     judge = bench.claims("Poster, Observations", source="words", bar=NINE, regime=still)
-    ours = judge.but(where="Beyond the poster (alignment phase in closed form)", source="ours")
-    yield from phases(data, config, judge, ours)
-    yield from boundaries(data, config, ours)
+    our_judge = judge.but(where="Beyond the poster (alignment phase in closed form)", source="ours")
+    yield from phases(data, config, judge, our_judge)
+    yield from boundaries(data, config, our_judge)
     yield from radii(data, config, judge)
     few = f"outside: n = {config.noisy_n}, D = {config.noisy_dim}; Conjecture 1 asks for enough points"
     yield from noise(data, judge.but(bar=TENTH, regime=few))
     gap = mean_of(np.abs(data.time - data.predicted_time).max(("D", "fit_p")), over="starts")
     text = "the time to fit is the predicted one (mean over starts of the largest gap in log10)"
-    yield ours("time", text, Expected(max=0.1), gap, bar="ours: a quarter more or less")
+    yield our_judge("time", text, Expected(max=0.1), gap, bar="ours: a quarter more or less")
 
 
-def phases(data: xr.Dataset, config: Transition, judge: Judge, ours: Judge) -> Iterator[Claim]:
+def phases(data: xr.Dataset, config: Transition, judge: Judge, our_judge: Judge) -> Iterator[Claim]:
     """What is learned from a small init, as a share of independent starts; a large init learns neither."""
     for p in config.share_p:
         side, what = ("average", "class averages") if p < 2 else ("centres", "cluster centres")
@@ -54,10 +54,12 @@ def phases(data: xr.Dataset, config: Transition, judge: Judge, ours: Judge) -> I
     if 1 in config.init:
         lazy = passed((data.share.sel(init=1) < SHARE).all(("side", "p")))
         text = "init 1: neurons learn neither averages nor centres, at any p (share of starts)"
-        yield ours("lazy", text, MOST, lazy, where="Beyond the poster (lazy training)",
+        yield our_judge("lazy", text, MOST, lazy, where="Beyond the poster (lazy training)",
                    bar="ours: more often than not")  # fmt: skip
     fits = passed(data.arrived.all("p"))
-    yield ours("arrived", "training fits at every p (share of starts)", ALL, fits, source="check")
+    yield our_judge(
+        "arrived", "training fits at every p (share of starts)", ALL, fits, source="check"
+    )
 
 
 def boundaries(data: xr.Dataset, config: Transition, judge: Judge) -> Iterator[Claim]:
@@ -108,19 +110,19 @@ def noise(data: xr.Dataset, judge: Judge) -> Iterator[Claim]:
             parts.append(Part(name, f"{name}: p", Expected(max=2.0, tolerance=0.1), begins))
         text = f"with noise and {kind} counts, centres are learned from p = 2 on"
         yield judge.family(f"noise.{kind}", text, parts, because=TURNS)
-    ours = judge.but(where="Beyond the poster (turning before the lag is over)", source="ours")
+    our_judge = judge.but(where="Beyond the poster (turning before the lag is over)", source="ours")
     steps = at.sel(counts="drawn").diff("noisy_init")
     if steps.size:
         rise = located(steps.min(("noisy_init", "alpha")), 2 * half, over=SETS)
         text = "with noise and drawn counts the boundary rises as the init shrinks (mean of the least step in p)"
-        yield ours(
+        yield our_judge(
             "noise.rises", text, Expected(min=0.0), rise, bar="derived: the lag is ~ log(1/init)"
         )
     gaps = np.abs(data.noisy_boundary - data.estimated_boundary)
     gap = located(gaps.max(("alpha", "counts", "noisy_init")), half, over=SETS).away_from(0.0)
     text = ("with noise, centres are learned from the p on at which turning takes as long as the lag "
             "(mean over data sets of the largest gap in p)")  # fmt: skip
-    yield ours("noise.estimated", text, Expected(max=0.3), gap,
+    yield our_judge("noise.estimated", text, Expected(max=0.3), gap,
                bar="ours: the estimate leaves out factors of order 1 in both times; no derivation")  # fmt: skip
 
 
