@@ -11,10 +11,10 @@ The paper's lambda ~ log(eta t) leaves out the factor d/(mk): 61 in Figure 2a, s
 **Activation at the start.** Neuron r sees <w, x_i> = <w, mu_j> + <w, xi_i>, two Gaussians of one variance:
 given the first, the points of cluster j are active independently with a probability that is uniform on [0, 1].
 So |T_srj| is uniform on {0, ..., |I_j|}, and no point of a cluster activates a neuron with probability 1/(|I_j|
-+ 1). Proposition A.12 has |T_srj| >= n/(3km^2) for all of the 2mk pairs with probability 1 - m^-0.01 - ..., which
-is 0.016 at m = 5. For n/k large a pair misses that with probability 1/(3m^2), all hold with probability (1 -
-1/(3m^2))^(2mk), near exp(-2k/(3m)): with m of the order k not 1 - o(1). (Its proof takes the least <w, mu_j> over
-neurons, not over clusters too.)
++ 1). Proposition A.12 has |T_srj| >= n/(3km^2) for all of the 2mk pairs with probability 1 - m^-0.01 - 2mk
+exp(-n/(9km^2)), which is negative at Figure 2a's sizes. For n/k large a pair misses that with probability
+1/(3m^2), all hold with probability (1 - 1/(3m^2))^(2mk), near exp(-2k/(3m)): with m of the order k not 1 - o(1).
+(Its proof takes the least <w, mu_j> over neurons, not over clusters too.)
 
 **The start that Assumption 4.3 allows.** Lemma A.13, on which Lemma 5.5 at t = 1 rests, needs |<w(0), x_i>| <=
 eta sqrt(d) / (n m). But sigma_w^2 = eta k^-5 with eta = d^-2 gives k^-2.5 / sqrt(d), which is larger by d n m
@@ -222,9 +222,13 @@ def balance(problem: Dynamics, at: State, config: Coefficients) -> dict[str, flo
 def sample_properties(problem: Dynamics, samples: Samples) -> dict[str, float]:
     """Proposition A.6: each property as the largest ratio of what is bounded to its bound."""
     d, (n, k) = problem.centres.shape[1], problem.z.shape
-    x, noise, z = samples.x, problem.noise, samples.z
-    size, root, log = noise.norm(dim=1), math.sqrt(d), math.log(d)
-    crossed, products = noise @ noise.T, x @ x.T
+    x, z, centres = samples.x, samples.z, problem.centres
+    size, root, log = problem.noise_size.sqrt(), math.sqrt(d), math.log(d)
+    # products of noises and of points, from those that the recursions have
+    along = problem.features * problem.feature_size.unsqueeze(1)
+    noises = problem.noises * problem.noise_size.unsqueeze(1)
+    aside = along - (centres @ centres.T)[:, z]
+    crossed, products = noises - aside[z].T, along[z] + noises
     other = z.unsqueeze(1) != z
     pair = ~torch.eye(n, dtype=torch.bool)
     same = products[~other & pair]
@@ -234,7 +238,7 @@ def sample_properties(problem: Dynamics, samples: Samples) -> dict[str, float]:
         "A6_1": float((size - root).abs().max()) / (2 * log),
         "A6_2": float(x.norm(dim=1).max()) / (3 * root),
         "A6_3": float(crossed[pair].abs().max()) / delta(d),
-        "A6_4": float((noise @ problem.centres.T).abs().max()) / delta(d),
+        "A6_4": float(aside.abs().max()) / delta(d),
         "A6_5": float(products[other].abs().max()) / delta(d),
         "A6_6": float(max(same.max() / (2 * d), d / 2 / same.min())),
         "A6_7": float((counts - share).abs().max()) / (math.sqrt(2 * share) * math.log(share)),

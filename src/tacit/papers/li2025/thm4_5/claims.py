@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 import xarray as xr
 
-from tacit.base.estimate import Estimate, farthest, least
+from tacit.base.estimate import farthest, least
 from tacit.lab import Bench, Claim, Expected, Judge
 from tacit.measure import mean_of, proportion
 from tacit.papers._shared.fits import exponent, listed
@@ -36,24 +36,22 @@ def claims(data: xr.Dataset, config: Sweep, bench: Bench) -> tuple[Claim, ...]:
 def accuracies(data: xr.Dataset, config: Sweep, judge: Judge) -> Iterator[Claim]:
     """The least over settings of the share of test points that are right, and that two perturbations break."""
     settings = over_settings(config)
-    informative = (
-        settings.k[:, 0] > 8
-    )  # else 2 sqrt(d/k) is beyond the best radius of any classifier, sqrt(d/2)
+    # k > 8: else 2 sqrt(d/k) is beyond sqrt(d/2), the best radius of any classifier
+    k = settings.k[:, 0]
     rows = (
-        ("clean", "clean accuracy", "clean", np.ones_like(informative), f"{WHERE}1", ""),
+        ("clean", "clean accuracy", "clean", k > 0, f"{WHERE}1", ""),
         ("proof.flips", "share of points that rho, of length 2(1+c) sqrt(d/k), breaks", "flipped",
-         np.ones_like(informative), "Section 5.3, Step 5", ""),
+         k > 0, "Section 5.3, Step 5", ""),
         ("radius.order", "share of points that half of rho, 2 sqrt(d/k) long, breaks (k > 8)", "halved",
-         informative, f"{WHERE}3", "order"),
+         k > 8, f"{WHERE}3", "order"),
     )  # fmt: skip
     for id, text, name, used, where, source in rows:
         if used.any():
             total = config.test * config.repeats
             right = (settings.of(data, name)[used].sum(1) * config.test).round()
-            shares = (
-                proportion(int(c), total, of=len(right), over="points and seeds") for c in right
-            )
-            text = f"{text}, the least of {len(right)} settings"
+            over, of = "points and seeds", len(right)
+            shares = (proportion(int(c), total, of=of, over=over) for c in right)
+            text = f"{text}, the least of {of} settings"
             yield judge(id, text, Expected(min=0.99), least(shares), where=where, source=source)
 
 
@@ -103,7 +101,7 @@ def exponents(
     """The fitted exponent of each axis; a twentieth of a unit tells 1/2 from any other simple fraction."""
     for axis, power in powers:
         along, places = data[f"{id}_{axis}"].transpose(axis, "seed"), data[axis].values.tolist()
-        found = exponent(places, along.values, of=len(powers))
+        found = exponent(places, along.values)
         text = f"exponent of {axis} in the {what} ({axis} = {listed(places)})"
         near = Expected(value=power, tolerance=0.05)
         yield judge(f"{id}.{axis}", text, near, found, bar="ours: a twentieth of a unit")
@@ -111,9 +109,7 @@ def exponents(
 
 def in_all(id: str, what: str, ratio: Array, near: float, judge: Judge) -> Claim:
     """The distance from 1 of the mean over seeds in the setting that is farthest off."""
-    found: Estimate = farthest(mean_of(row, of=len(ratio)) for row in ratio)
-    text = (
-        f"{what}: the distance from 1 of its mean over seeds, the largest of {len(ratio)} settings"
-    )
+    found = farthest(mean_of(row, of=len(ratio)) for row in ratio)
+    text = f"{what}: its mean over seeds, the largest distance from 1 in {len(ratio)} settings"
     bar = f"ours: {near:.0%} of what is derived for d and n/k to infinity"
     return judge(id, text, Expected(max=near), found, bar=bar)
