@@ -38,8 +38,10 @@ def matrix_claims(data: xr.Dataset, reading: str, judge: Judge) -> Iterator[Clai
     apart = ~np.eye(len(own), dtype=bool)
     least = np.diagonal(many, axis1=1, axis2=2).min(1)
     a, b = np.unravel_index(np.where(apart, many.mean(0), -np.inf).argmax(), apart.shape)
-    because = f"weight {b + 1} has cosine {many[:, a, b].mean():.2f} with class {a + 1}; the least on the diagonal "
-    because += f"is {least.mean():.2f}"
+    because = (
+        f"weight {b + 1} has cosine {many[:, a, b].mean():.2f} with class {a + 1}; on the diagonal "
+    )
+    because += f"the least is {least.mean():.2f}"
     text = f"{reading}, k labels: nearly diagonal (the largest entry off the diagonal less half the least on it)"
     excess = mean_of(many[:, apart].max(1) - DIAGONAL * least, over=OVER)
     bar = "ours: nearly diagonal is half at most"

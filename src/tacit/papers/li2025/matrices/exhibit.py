@@ -277,12 +277,9 @@ def theorem_regime(setting: Setting) -> str:
 
 def figure_regime(config: Labels | Ablation) -> str:
     """Where a run stands to the paper's figure."""
-    free = {"repeats": config.repeats}
-    if isinstance(config, Labels):
-        papers: Labels | Ablation = Labels(h=config.h, **free)
-    else:
-        papers = Ablation(config.vary, **free, **{config.vary: config.values})  # type: ignore[arg-type]
-    if config != papers:
+    papers = Labels() if isinstance(config, Labels) else Ablation(config.vary)
+    free = ("repeats", "h") if isinstance(config, Labels) else ("repeats", config.vary)
+    if replace(config, **{name: getattr(papers, name) for name in free}) != papers:
         return "outside: sizes of our own"
     if isinstance(config, Ablation) and config.vary == "n" and max(config.n) < MOST_POINTS:
         return f"shortened: n up to {max(config.n)}, where Figure 5 has {MOST_POINTS}"
