@@ -229,7 +229,9 @@ def test_both_labellings_have_their_claims_and_panels(bench):
     # shares count trainings and neurons, means the data sets
     assert (found["nearly"].n, found["nearly"].over) == (4, "trainings")
     assert (found["dead"].n, found["dead"].over) == (24, "neurons")
-    assert (found["own"].n, found["own"].over) == (2, "data sets")
+    for id in ("own", "theory"):
+        assert (found[id].n, found[id].over) == (2, "data sets")
+        assert math.isfinite(found[id].interval[1])
     figure = matrices.draw(outcome.data, TINY)
     shown = [axes.get_title(loc="left") or axes.get_title() for axes in figure.axes]
     assert [title[:3] for title in shown[:3]] == ["(a)", "(b)", "(b)"]

@@ -343,7 +343,8 @@ def label_claims(data: xr.Dataset, config: Labels, bench: Bench) -> Iterator[Cla
     share = proportion(int(data.dead.sum()), neurons, over="neurons")
     bar = "derived: E (1 - u)^(n/k), u the active share of a cluster; 1/(n/k + 1) at alpha = sigma"
     yield our_judge("dead", text, Expected(max=dying(config)), share, bar=bar)
-    gaps = [data.cosine - data.theory, *(data.mean_weight - data.mean_theory)]
+    many = data.mean_weight - data.mean_theory
+    gaps = [data.cosine - data.theory, *(many.sel(h=h) for h in config.h)]
     sizes = [over_seeds((gap**2).mean(gap.dims[1:]) ** 0.5, of=1 + count) for gap in gaps]
     text = "all entries by the reduced dynamics, k numbers a neuron: root mean square difference, largest matrix"
     yield our_judge("theory", text, Expected(max=NEAR / 2), most(sizes), bar="ours: half of .01")
