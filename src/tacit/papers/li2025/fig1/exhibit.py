@@ -131,7 +131,9 @@ def claims(data: xr.Dataset, config: Picture, bench: Bench) -> Iterator[Claim]:
     f_FA, f_FD = data.pentagon_distance.values
     worst = int((f_FD / f_FA).argmin())
     because = f"centre {worst + 1} is {f_FA[worst]:.3f} from f_FA's boundary and {f_FD[worst]:.3f} from f_FD's"
-    text = "pentagon in the plane: centres are farther from f_FD's boundary than f_FA's (least ratio)"
+    text = (
+        "pentagon in the plane: centres are farther from f_FD's boundary than f_FA's (least ratio)"
+    )
     ratio = Certain(float(f_FD[worst] / f_FA[worst]), EXACT, 5)
     regime = "schematic: in the caption's words; its instance is high-dimensional"
     yield judge(

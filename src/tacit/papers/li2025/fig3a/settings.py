@@ -29,7 +29,7 @@ class Curves:
     eta: float = 1e-3
     T: int = 100
     longer: int = 1000
-    points: int = 150
+    points: int = 120
     repeats: int = 5
 
     def __post_init__(self) -> None:
