@@ -60,8 +60,8 @@ def other_claims(data: xr.Dataset, reading: str, judge: Judge) -> Iterator[Claim
     found, where = more_robust(data), "Section 6.2, which has other nets"
     most_judge = judge.but(where=where, source="ours", bar="ours: most of the points")
     claim = most_judge(f"robust.{reading}", text, Expected(min=0.5), found)
-    wide = f"between certificate and attack: the interval is [{found.low:.2f}, {found.high:.2f}], more points alone "
-    yield replace(claim, reason=wide + "do not help") if claim.verdict == "undecided" else claim
+    wide = f"[{found.low:.2f}, {found.high:.2f}] lies between a wide certificate and an attack, whatever the points"
+    yield replace(claim, reason=wide) if claim.verdict == "undecided" else claim
 
 
 def more_robust(data: xr.Dataset) -> Estimate:
