@@ -60,7 +60,7 @@ def other_claims(data: xr.Dataset, reading: str, judge: Judge) -> Iterator[Claim
     found, where = more_robust(data), "Section 6.2, which has other nets"
     most_judge = judge.but(where=where, source="ours", bar="ours: most of the points")
     claim = most_judge(f"robust.{reading}", text, Expected(min=0.5), found)
-    wide = f"[{found.low:.2f}, {found.high:.2f}] lies between a wide certificate and an attack, whatever the points"
+    wide = f"[{found.low:.2f}, {found.high:.2f}] is from a wide certificate to an attack, whatever the points"
     yield replace(claim, reason=wide) if claim.verdict == "undecided" else claim
 
 
