@@ -179,7 +179,7 @@ EXHIBITS = (
         "More data do not prevent averaging",
         "the weights average the features at every n",
         Ablation("n", k=4, k1=2, d=60, n=(40, 100, 200), T=20),
-        Ablation("n", n=(1000, 2500, 6000)),
+        Ablation("n", n=(1000, 2500, 6000), repeats=3),
         Ablation("n", n=(1000, 10_000, 50_000), repeats=3),
     ),
     _ablation(
