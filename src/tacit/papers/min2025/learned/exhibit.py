@@ -8,7 +8,7 @@ The poster's theorems: p = 1 gives f proportional to F, p > 2 gives f proportion
   Conjecture 1) at which training is slow shows in that time, not in whether the flow arrives: its steps follow
   the loss, so that a slow phase of any length costs few of them.
 
-At p = 2.1 trainings differ (6 seeds each): with equal counts 5 learn F^(p), from init 1e-14 all; with alpha = .001
+At p = 2.1 trainings differ (6 seeds each): with equal counts 5 learn F^(p), from 1e-14 all; with alpha = .001
 all; with alpha = .1 and drawn counts 3, from 1e-14 one: turning before the lag is over (`min2025.transition`).
 
 At p = 1 a dist of e moves the critical radius of a centre by about e of it: at the nearest point x' of the
