@@ -16,7 +16,7 @@ class Neighbour:
     D: tuple[int, ...] = (2000, 2800, 4000)
     K: int = 6
     clusters: tuple[int, ...] = (2, 4, 8, 16)
-    at: int = 1000
+    at: int = 500
     tests: int = 5
     repeats: int = 5
 
@@ -41,7 +41,12 @@ EXHIBITS = (
             "smoke": Neighbour(D=(50, 100, 200), K=4, clusters=(2, 4), at=100, tests=5, repeats=2),
             "laptop": Neighbour(),
             "paper": Neighbour(
-                D=(4000, 8000, 16_000), K=10, clusters=(2, 4, 8, 16, 32), tests=40, repeats=10
+                D=(4000, 8000, 16_000),
+                K=10,
+                clusters=(2, 4, 8, 16, 32),
+                at=2000,
+                tests=40,
+                repeats=10,
             ),
         },
     ),

@@ -189,7 +189,7 @@ def error_claims(data: xr.Dataset, config: Generalise, bench: Bench) -> Iterator
         )
         judge = bench.claims(
             "Section 3, Theorem 3.1; Theorem A.1", source="formula", bar="paper: Theorem A.1's probability",
-            regime=f"{side}; cosine of theta and -grad L from {float(mine.kkt_cosine.min()):.2g}",
+            regime=f"{side}; cosine of theta and -grad L from {float(mine.kkt_cosine.min()):.4f}",
         )  # fmt: skip
         id, expected = f"error.sigma{sigma:g}", Expected(min=promised)
         setup = f"d = {d}, k = {config.K}, sigma = {sigma:g}, h = {listed(config.widths)}"
