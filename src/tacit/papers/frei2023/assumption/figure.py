@@ -36,9 +36,8 @@ def cluster_panel(axes: Axes, data: xr.Dataset) -> None:
     interval_dots(axes, d[shown], ends[:, shown], 1, r"random means, $\sigma=1$")
     axes.axhline(2, color="0.7", linewidth=1)
     few, _, unit = data.least_d.values
-    text = rf"$k=2$: $d\geq{few:,}$, at $\sigma=1$ $d\geq{unit:,}$".replace(",", "{,}")
-    axes.annotate(text, (d[-1], 2.2), ha="right", va="bottom", color="0.4")
-    axes.set(xscale="log", yscale="log", ylim=(0.7, None), xlabel="$d$", ylabel="largest $k$")
+    axes.set_xlabel(rf"$d$ (two clusters from {few:,}; from {unit:,} at $\sigma=1$)")
+    axes.set(xscale="log", yscale="log", ylim=(0.7, None), ylabel="largest $k$")
     axes.set_title("clusters that Assumption 2.2 admits")
     axes.legend(loc="upper left")
 
