@@ -35,8 +35,9 @@ def cluster_panel(axes: Axes, data: xr.Dataset) -> None:
     shown = ends[0] >= 1
     interval_dots(axes, d[shown], ends[:, shown], 1, r"random means, $\sigma=1$")
     axes.axhline(2, color="0.7", linewidth=1)
-    axes.annotate("two clusters", (d[-1], 2.2), ha="right", va="bottom", color="0.4")
-    axes.set(xscale="log", yscale="log", ylim=(0.7, None), xlabel="$d$", ylabel="largest $k$")
+    few, _, unit = data.least_d.values
+    axes.set_xlabel(rf"$d$ (two clusters from {few:,}; from {unit:,} at $\sigma=1$)")
+    axes.set(xscale="log", yscale="log", ylim=(0.7, None), ylabel="largest $k$")
     axes.set_title("clusters that Assumption 2.2 admits")
     axes.legend(loc="upper left")
 
@@ -67,9 +68,8 @@ def property_panel(axes: Axes, data: xr.Dataset, config: Reach) -> None:
     for index, (i, s) in enumerate((i, s) for i in range(len(config.D)) for s in range(2)):
         worst = data.worst.values[i, s]
         ends = np.array([np.median(worst, 0), worst.min(0), worst.max(0)])
-        noise = "1" if s else r"1/\sqrt{d}"
         shift = (index - len(config.D) + 0.5) * width
-        label = rf"$d={config.D[i]}$, $k={config.K[i]}$, $\sigma={noise}$"
+        label = rf"$d={config.D[i]}$, $k={config.K[i]}$, $\sigma={data.sigma[s]:g}$"
         interval_dots(axes, places + shift, ends, index % 7, label, markersize=4)
     axes.axhline(1, **THEORY, label="threshold")
     axes.set_xticks(places, [str(name) for name in data.property.values])

@@ -99,7 +99,7 @@ def count_panel(axes: Axes, data: xr.Dataset, config: Generalise) -> None:
     axes.set_yscale("symlog", linthresh=least)
     axes.set(ylim=(-least / 3, 4), xlabel="training points $n$ (the last is $k\\ln^2 d$)")
     axes.set_ylabel("test error")
-    axes.set_title(f"fewer points: $k={k}$, $d={config.D}$, {config.draws} data sets each")
+    axes.set_title(f"fewer points: $k={k}$, $d={config.at}$, {config.draws} data sets each")
     axes.legend(loc="upper right", fontsize=9)
 
 

@@ -15,29 +15,30 @@ from tacit.papers._shared.checks import (
 @dataclass(frozen=True)
 class Generalise:
     """Test error of trained nets: `K` clusters, n = k ln^2 d, for each `sigma`; varied one at a time are the
-    `widths`, the `inits` (0: NTK-like) at `h` neurons, and the loss. `tests` fresh points a net.
+    `widths`, the `inits` (0: NTK-like) at `h` neurons, and the loss. Every one of the `repeats` nets has data of
+    its own and `tests` fresh points. D and K are such that a few dozen nets can decide the theorem's probability.
 
-    The sample complexity is measured with `clusters` clusters, at n = `share` times k ln^2 d, over `draws`
-    data sets for each sigma.
+    The sample complexity is measured with `clusters` clusters in `at` dimensions, at n = `share` times k ln^2 d,
+    over `draws` data sets for each sigma.
     """
 
-    D: int = 500
-    K: int = 10
+    D: int = 200
+    K: int = 6
     sigma: tuple[float, ...] = (1e-3, 1.0)
-    widths: tuple[int, ...] = (4, 10, 100, 1000, 4000)
+    widths: tuple[int, ...] = (4, 10, 100, 1000)
     inits: tuple[float, ...] = (1e-6, 1e-3, 0.0)
     h: int = 100
     log_loss: float = -50.0
-    tests: int = 100_000
+    tests: int = 50_000
     clusters: int = 20
-    share: tuple[float, ...] = (0.013, 0.026, 0.05, 0.1, 0.2)
+    at: int = 500
+    share: tuple[float, ...] = (0.013, 0.026, 0.05, 0.1)
     draws: int = 10
-    repeats: int = 2
+    repeats: int = 5
 
     def __post_init__(self) -> None:
-        for key in ("K", "clusters"):
-            K = getattr(self, key)
-            check_clusters(K, K // 2, self.D, names=(key, "K1", "D"))
+        check_clusters(self.K, self.K // 2, self.D)
+        check_clusters(self.clusters, self.clusters // 2, self.at, names=("clusters", "K1", "at"))
         for name in ("sigma", "widths", "inits", "share"):
             check_unique(name, getattr(self, name))
         check_positive("sigma", self.sigma)
@@ -67,19 +68,23 @@ EXHIBITS = (
                 log_loss=-15.0,
                 tests=2000,
                 clusters=6,
+                at=60,
                 share=(0.05,),
                 draws=1,
                 repeats=1,
             ),
             "laptop": Generalise(),
             "paper": Generalise(
-                D=2000,
+                D=250,
+                K=10,
+                widths=(4, 10, 100, 1000, 4000),
                 inits=(1e-6, 1e-4, 1e-3, 1e-2, 0.0),
                 clusters=32,
+                at=2000,
                 log_loss=-300.0,
                 tests=1_000_000,
                 draws=40,
-                repeats=5,
+                repeats=20,
             ),
         },
     ),
