@@ -1,4 +1,7 @@
-"""The claims of Figures 3, 4 and 6, and the estimate over points and seeds that Table 1 has, too."""
+"""The claims of Figures 3, 4 and 6, and the estimate over points and seeds that Table 1 has, too.
+
+Where a word of the paper (large, small, much) needs a number to be judged, number and verdict are our own.
+"""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -135,8 +138,12 @@ def correlation_claims(
     bar = f"ours: Cohen (1988) calls a correlation of {SMALL:g} small"
     rows.append(("other", text, Expected(max=SMALL), over(~one, cosine), bar))
     for id, text, expected, found, bar in rows:
-        repeated = same_as and f"{same_as}:correlation.{id}"
-        yield judge(f"correlation.{id}", text, expected, found, bar=bar, same_as=repeated)
+        repeated, source = (
+            same_as and f"{same_as}:correlation.{id}",
+            "words" if id == "same" else "ours",
+        )
+        id = f"correlation.{id}"
+        yield judge(id, text, expected, found, source=source, bar=bar, same_as=repeated)
 
 
 def clean_claim(edges: dict[float, Estimate], judge: Judge) -> Iterator[Claim]:
@@ -164,7 +171,8 @@ def rank_claims(
     if much and ps[0] == 1 and len(ps) > 1:
         text = f"at p = {ps[-1]:g} the stable rank is much larger than ReLU's (the ratio)"
         bar = f"ours: much larger is {MUCH:g} times as large"
-        yield judge("rank.much", text, Expected(min=MUCH), ratio(1.0, ps[-1]), bar=bar)
+        found = ratio(1.0, ps[-1])
+        yield judge("rank.much", text, Expected(min=MUCH), found, source="ours", bar=bar)
 
 
 def robust_claims(
@@ -190,4 +198,4 @@ def robust_claims(
         text = f"p = {ps[-1]:g} is much more robust than ReLU at some radius (the largest gain)"
         found = gains(data.outlived, radii, (1.0, ps[-1]), N, of=len(radii))
         bar = f"ours: much more robust is on {MANY:g} of the points"
-        yield judge("robust.much", text, Expected(min=MANY), most(found), bar=bar)
+        yield judge("robust.much", text, Expected(min=MANY), most(found), source="ours", bar=bar)
