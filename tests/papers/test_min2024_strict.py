@@ -12,12 +12,15 @@ from tacit.attack import apgd, cross_entropy, margin
 from tacit.attack.shortest import walk
 from tacit.certify.logits import radius as logits
 from tacit.errors import CallError
+from tacit.papers.min2024.fig3.settings import EXHIBITS as FIGURES
 from tacit.papers.min2024.images.nets import pictures_of
+from tacit.papers.min2024.images.settings import regime_of
 from tacit.papers.min2024.table1_strict import exhibit as strict
 from tacit.papers.min2024.table1_strict.attacks import ATTACKS, GRADIENT, gradients
 from tacit.papers.min2024.table1_strict.claims import claims
 from tacit.papers.min2024.table1_strict.settings import EXHIBITS, Strict
 
+SIX = FIGURES[1]
 SMALL = Strict(
     dataset="digits",
     classes=3,
@@ -37,6 +40,7 @@ SMALL = Strict(
     certified=4,
     proofs=("linf", "l2", "l1"),
     queries=15,
+    repeats=1,
 )
 
 
@@ -67,8 +71,12 @@ def points():
     return pictures.test_x[: SMALL.points], pictures.test_y[: SMALL.points]
 
 
+def judged(data, config=SMALL):
+    return {claim.id: claim for claim in claims(data, config, new_bench())}
+
+
 def verdicts(data):
-    return {claim.id: claim.verdict for claim in claims(data, SMALL, new_bench())}
+    return {id: claim.verdict for id, claim in judged(data).items()}
 
 
 def test_the_catalogue_has_the_nets_and_radii_of_table_1():
@@ -76,6 +84,16 @@ def test_the_catalogue_has_the_nets_and_radii_of_table_1():
     assert (paper.linf, paper.l2, paper.l1) == ((0.05, 0.1), (1.0, 2.0), (5.0, 10.0))
     assert (paper.dataset, paper.width, paper.epochs, paper.steps) == ("mnist", 500, 51, 100)
     assert paper.p == (1.0, 2.0, 3.0, 4.0)
+    assert (paper.points, paper.repeats) == (1000, 5)
+    kinds = {
+        scale: regime_of(config, classes=10).partition(":")[0]
+        for scale, config in EXHIBITS[0].scales.items()
+    }
+    assert kinds == {"smoke": "other data", "laptop": "shortened", "paper": "inside"}
+    # at laptop scale the nets are those of Figure 6: one training for both
+    here, there = EXHIBITS[0].scales["laptop"], SIX.scales["laptop"]
+    same = ("dataset", "classes", "p", "width", "epochs", "batch", "step", "layer", "repeats")
+    assert [getattr(here, name) for name in same] == [getattr(there, name) for name in same]
 
 
 def test_the_first_attack_is_the_papers_and_points_are_counted_as_broken_with_ties(outcome, points):
@@ -171,11 +189,12 @@ def test_what_an_interrupted_run_finished_is_not_computed_again(outcome, parts):
     xr.testing.assert_identical(again.drop_vars("far"), outcome.data.drop_vars("far"))
 
 
-def made(outcome, *, paper, worst, steps=None):
-    """The data of a world in which the attacks leave these shares of 1,000 points, (row, p)."""
+def made(outcome, *, paper, worst, steps=None, seeds=3):
+    """The data of a world in which the attacks leave these shares of 1,000 points, (row, p), in every seed."""
     left = dict.fromkeys(ATTACKS, worst) | {"paper": paper}
-    left |= {"steps": paper if steps is None else steps}
-    base = outcome.data.isel(point=0, drop=True)
+    left |= {"steps": paper if steps is None else steps, "square": paper}
+    base = outcome.data.isel(point=0, drop=True).isel(seed=[0] * seeds)
+    base = base.assign_coords(seed=list(range(seeds))).assign_attrs(test_points=10_000)
     order = np.arange(1000) / 1000
     broken = np.stack(
         [
@@ -183,98 +202,129 @@ def made(outcome, *, paper, worst, steps=None):
             for name in ATTACKS
         ]
     )
-    broken = xr.DataArray(broken[..., None], dims=("attack", "row", "p", "point", "seed"))
-    crossed = np.zeros((2, 4, 2, 1000, 1), np.int8)
-    few = np.array(worst)[:, :, None] * 0 + np.zeros(4)
-    ones = xr.DataArray(np.ones((2, 1, 1000)), dims=("p", "seed", "point"))
-    data = base.assign(
+    each = xr.DataArray(np.ones(seeds, np.int8), dims="seed")
+    broken = xr.DataArray(broken, dims=("attack", "row", "p", "point")) * each
+    crossed = xr.DataArray(np.zeros((2, 4, 2, 1000), np.int8), dims=("source", "row", "p", "point"))
+    points = xr.DataArray(np.ones((2, 1000)), dims=("p", "point")) * each
+    few = xr.DataArray(np.ones(40), dims="few")
+    sure = xr.DataArray(np.ones(40), dims="sure")
+    data = base.drop_dims(["few", "sure"]).assign(
         broken=broken,
-        transferred=(("source", "row", "p", "point", "seed"), crossed),
-        proved=(("row", "p", "sure", "seed"), few[..., None].astype(np.int8)),
-        minimal=base.minimal * 0 + xr.DataArray([1.0, 2.0], dims="p"),
-        proved_radius=base.proved_radius * 0 + xr.DataArray([0.5, 1.0], dims="p"),
-        far=base.far * 0,
-        slope=ones,
+        transferred=crossed * each,
+        proved=(broken.isel(attack=0, point=slice(0, 40)) * 0).rename(point="sure"),
+        far=base.kind.isin(["none"]) * points * 0,
+        slope=points,
     )
+    growing = xr.DataArray([1.0, 2.0], dims="p") * each * (base.kind == base.kind)
+    data = data.assign(minimal=growing * few, proved_radius=growing / 2 * sure)
     return data.assign(strict.accuracies(data))
 
 
 REAL = {"paper": [[0.2, 0.8]] * 4, "worst": [[0.2, 0.795]] * 4}
+WIDE = replace(SMALL, points=1000, few=1000)
 
 
 def test_a_world_without_artefact_passes_and_its_numbers_are_right(outcome):
-    data = made(outcome, **REAL)
-    found = {claim.id: claim for claim in claims(data, SMALL, new_bench())}
+    found = judged(made(outcome, **REAL), WIDE)
     assert found["artefact.l2"].measured == pytest.approx(1 - 0.595 / 0.6)
     assert found["order"].measured == pytest.approx(0.595)
     assert found["overstated"].measured == pytest.approx(0.005)
-    passed = {id for id, claim in found.items() if claim.verdict == "holds"}
-    assert set(found) - passed == {"proved.gain"}
+    assert found["overstated.grows"].measured == pytest.approx(0.005)
+    passed = {id for id, claim in found.items() if claim.verdict in ("holds", "as predicted")}
+    # nothing is proved; queries break as many as gradients at p = 1; 5 points in 1,000 are within the error
+    assert set(found) - passed == {"proved.gain", "masked.queries", "overstated.grows"}
+    assert {id for id, claim in found.items() if claim.source != "ours"} == {
+        "order",
+        "proved.sound",
+    }
+    assert {id for id, claim in found.items() if claim.deterministic} == {"proved.sound"}
 
 
 @pytest.mark.parametrize(
     ("change", "id"),
     [
-        ({"worst": [[0.2, 0.73]] * 4}, "artefact.linf"),
+        ({"worst": [[0.2, 0.65]] * 4}, "artefact.linf"),
         ({"worst": [[0.2, 0.15]] * 4}, "order"),
-        ({"worst": [[0.2, 0.77]] * 4}, "overstated"),
-        ({"steps": [[0.2, 0.78]] * 4}, "masked.steps"),
+        ({"worst": [[0.2, 0.73]] * 4}, "overstated"),
+        ({"worst": [[0.15, 0.8]] * 4}, "overstated.grows"),
+        ({"steps": [[0.2, 0.75]] * 4}, "masked.steps"),
     ],
 )
 def test_claims_about_attacks_fail_where_they_should(outcome, change, id):
-    assert verdicts(made(outcome, **(REAL | change)))[id] == "differs"
+    assert verdicts(made(outcome, **(REAL | change)))[id] in ("differs", "not as predicted")
+
+
+def test_an_error_never_goes_into_the_bar(outcome):
+    """A loss of 5 points in 1,000 from one p to the next is no gain to within its error: it is undecided."""
+    less = made(outcome, paper=[[0.5, 0.5]] * 4, worst=[[0.5, 0.498]] * 4)
+    claim = judged(less)["order"]
+    assert (claim.expected.min, claim.expected.tolerance) == (0, 0)
+    assert claim.measured == pytest.approx(-0.002)
+    assert claim.verdict == "undecided"
+    # nor is a tenth of the gain decided by a part taken that is near it
+    near = judged(made(outcome, paper=[[0.2, 0.8]] * 4, worst=[[0.2, 0.745]] * 4))
+    assert near["artefact.l2"].measured == pytest.approx(0.055 / 0.6)
+    assert near["artefact.l2"].verdict == "undecided"
+
+
+def test_one_training_decides_nothing(outcome):
+    found = judged(made(outcome, **REAL, seeds=1))
+    open_ = {id for id, claim in found.items() if claim.verdict == "undecided"}
+    assert set(found) - open_ == {"proved.sound"}
 
 
 def test_what_cannot_be_measured_says_why(outcome):
     flat = made(outcome, paper=[[0.99, 1.0]] * 4, worst=[[0.99, 1.0]] * 4)
-    flat = flat.assign(minimal=flat.minimal * 0, proved_radius=flat.proved_radius * 0)
-    found = {claim.id: claim for claim in claims(flat, SMALL, new_bench())}
+    none = flat.assign(proved_radius=flat.proved_radius * np.nan)
+    found = judged(none, replace(SMALL, proofs=("linf",)))
     for id, words in {
-        "artefact.l2": "shows a gain of 0.010 in l2 here: of less than 0.1",
-        "order": "no two neighbouring p keep between .05 and .95",
-        "minimal.l2": "wrong as they are",
-        "proved.radius": "the median at p = 1 is 0",
+        "artefact.l2": "shows a gain of 0.010: a part of less than 0.1",
+        "order": "no two neighbouring p do",
+        "proved.radius": "no point was certified in l2",
     }.items():
         assert found[id].verdict == "not testable here"
         assert words in found[id].reason
-    proofs = replace(SMALL, proofs=("linf",))
-    none = flat.assign(proved_radius=flat.proved_radius * np.nan, minimal=flat.minimal + np.inf)
-    found = {claim.id: claim for claim in claims(none, proofs, new_bench())}
-    assert "no point was certified in l2" in found["proved.radius"].reason
-    assert "no perturbation was found" in found["minimal.linf"].reason
 
 
 @pytest.mark.parametrize(
     ("name", "value", "id"),
     [
         ("transferred", lambda a: a * 0 + 1, "masked.transfer"),
-        ("far", lambda a: a + 0.02, "masked.far"),
+        ("far", lambda a: a + (np.arange(1000) < 50), "masked.far"),
         ("slope", lambda a: a * 1e-13, "masked.slope"),
-        ("minimal", lambda a: a[:, :, :, ::-1] if a.dims[-1] == "p" else 1 / a, "minimal.l2"),
+        ("minimal", lambda a: 1 / a, "minimal.l2"),
+        ("minimal", lambda a: a * np.inf, "minimal.linf"),  # a tie is not longer
         ("proved_radius", lambda a: 1 / a, "proved.radius"),
         ("proved", lambda a: a * 0 + 1, "proved.sound"),
     ],
 )
 def test_claims_about_the_rest_fail_where_they_should(outcome, name, value, id):
     data = made(outcome, **REAL)
+    if name == "far":
+        data = data.assign(far=data.far.transpose(..., "point"))
     if name == "proved":  # a point that is proved and broken
         data["broken"][{"point": 0, "attack": 0}] = 1
     data = data.assign({name: value(data[name])})
-    assert verdicts(data.assign(strict.accuracies(data)))[id] == "differs"
+    found = verdicts(data.assign(strict.accuracies(data)))[id]
+    assert found == ("differs" if id == "proved.sound" else "not as predicted")
 
 
-def test_a_point_that_only_queries_break_is_a_sign_of_masking(outcome):
-    data = made(outcome, **REAL)
-    data["broken"][{"point": 1, "attack": ATTACKS.index("square"), "p": 1, "row": 0}] = 1
-    assert verdicts(data.assign(strict.accuracies(data)))["masked.queries"] == "differs"
+def test_queries_that_break_more_than_gradients_are_a_sign_of_masking(outcome):
+    for by_queries, verdict in ((0.9, "as predicted"), (0.05, "not as predicted")):
+        data = made(outcome, paper=[[0.2, 0.8]] * 4, worst=[[0.2, 0.795]] * 4)
+        order = xr.DataArray(np.arange(1000) / 1000, dims="point")
+        square = xr.DataArray(np.array(ATTACKS) == "square", dims="attack")
+        data = data.assign(broken=data.broken.where(~square, order >= by_queries).astype(np.int8))
+        found = judged(data.assign(strict.accuracies(data)), WIDE)
+        assert found["masked.queries"].verdict == verdict
 
 
 def test_a_gain_that_is_proved_needs_no_attack(outcome):
-    data = made(outcome, paper=[[0.002, 0.9]] * 4, worst=[[0.002, 0.9]] * 4)
+    data = made(outcome, paper=[[0.02, 0.9]] * 4, worst=[[0.02, 0.9]] * 4)
     data["proved"][{"p": 1}] = 1
-    data = data.assign(strict.accuracies(data))
-    found = {claim.id: claim for claim in claims(data, SMALL, new_bench())}
-    assert found["proved.gain"].measured == pytest.approx(1 - 2 / 4)
+    found = judged(data.assign(strict.accuracies(data)))
+    assert found["proved.gain"].measured == pytest.approx(1 - 20 / 40)
+    assert found["proved.gain"].verdict == "as predicted"
     assert found["proved.sound"].verdict == "holds"
 
 

@@ -7,7 +7,7 @@ from tacit.lab import Exhibit
 from tacit.papers._shared.checks import check_at_least, check_positive, check_unique
 from tacit.papers._shared.frozen import Frozen
 from tacit.papers.min2024.fig3.settings import Curves
-from tacit.papers.min2024.images.settings import Layer
+from tacit.papers.min2024.images.settings import Layer, regime_within
 
 RADII = tuple(round(0.1 * i / 14, 6) for i in range(15))
 PAPERS = 10  # superclasses of Caltech-256's classes
@@ -86,15 +86,22 @@ class FeatureNets(Frozen):
         return sorted({*range(0, self.epochs, self.every), self.epochs})
 
 
+def regime_of(config: FeatureNets, count: int) -> str:
+    """`regime` of the claims: the paper's is Caltech-256 (the user's folder) by ResNet152, 10 superclasses."""
+    if config.is_path and (config.extractor, count) == ("timm:resnet152", PAPERS):
+        return regime_within(config, "Caltech-256 by ResNet152", width=2000)
+    return f"other data: {config.named}, {count} superclasses; the paper: Caltech-256 by ResNet152, {PAPERS}"
+
+
 LAPTOP = FeatureNets(
     size=128,
-    train=3000,
+    train=1500,
     test=1000,
     shown=1000,
-    radius=(0.0, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1),
-    points=250,
+    radius=(0.0, 0.02, 0.05, 0.1),
+    points=150,
     steps=50,
-    repeats=1,
+    repeats=3,
 )
 SMOKE = FeatureNets(
     dataset="digits",

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 import torch
@@ -210,11 +209,3 @@ def unbroken(outlived: xr.DataArray, radii: Sequence[float]) -> xr.DataArray:
     """Whether a point is unbroken at each radius: what broke it breaks it at every larger one."""
     index = xr.DataArray(np.arange(len(radii)), dims="radius", coords={"radius": sorted(radii)})
     return outlived > index
-
-
-def attacked(
-    nets: Nets, bench: Bench, pictures: Pictures, attack: Attack, **how: Any
-) -> xr.DataArray:
-    """Robust accuracy (p, seed, radius) on the first test points; keywords are those of `outlived`."""
-    left = outlived(nets, bench, pictures, attack, **how)
-    return unbroken(left, attack.radii).mean("point")

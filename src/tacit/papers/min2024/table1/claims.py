@@ -1,16 +1,19 @@
 """The claims of Table 1: its 28 numbers, and what the paper says of them."""
 
 import math
+from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
 import xarray as xr
 
-from tacit.lab import Bench, Claim, Expected, untestable
-from tacit.papers.min2024.images.claims import Gains, gains, sampling_error
+from tacit.base.estimate import Estimate, least
+from tacit.lab import Bench, Claim, Expected, Part
+from tacit.papers.min2024.images.claims import crossed
+from tacit.papers.min2024.images.nets import unbroken
+from tacit.papers.min2024.images.settings import regime_of
 from tacit.papers.min2024.table1.settings import Table
 
-WHERE = "Appendix B, Table 1"
 P = (1.0, 2.0, 3.0, 4.0)
 NUMBERS: dict[tuple[str, float], tuple[float, ...]] = {
     ("clean", 0.0): (0.981, 0.982, 0.982, 0.980),
@@ -21,135 +24,110 @@ NUMBERS: dict[tuple[str, float], tuple[float, ...]] = {
     ("l1", 5.0): (0.500, 0.744, 0.780, 0.807),
     ("l1", 10.0): (0.098, 0.294, 0.354, 0.402),
 }
+SPREADS: dict[tuple[str, float], tuple[float, ...]] = {  # what the table has behind its plus-minus
+    ("clean", 0.0): (0.000, 0.000, 0.000, 0.000),
+    ("linf", 0.05): (0.006, 0.002, 0.002, 0.001),
+    ("linf", 0.1): (0.002, 0.005, 0.004, 0.004),
+    ("l2", 1.0): (0.004, 0.006, 0.004, 0.002),
+    ("l2", 2.0): (0.001, 0.002, 0.003, 0.003),
+    ("l1", 5.0): (0.007, 0.007, 0.004, 0.002),
+    ("l1", 10.0): (0.004, 0.002, 0.002, 0.003),
+}
+ROUNDED = 0.0005  # a spread of .000 is at most this
 CLEAN, ROBUST = 0.003, 0.015  # how near a number must be
 EXTREME = 0.005  # accuracies that are all this near 0, or all this near 1, leave nothing to compare
-SETTINGS = ("dataset", "classes", "layer", "width", "epochs", "batch", "step", "steps")
 
 
-def paper_number(kind: str, radius: float, p: float) -> float:
-    """The paper's mean over 5 runs; NaN where the table has none."""
-    numbers = NUMBERS.get((kind, radius))
-    return math.nan if numbers is None or p not in P else numbers[P.index(p)]
+Row = tuple[str, float]
+"""A norm (or clean) and a radius."""
 
 
-def another_setting(config: Table) -> str:
-    """The settings in which the run is not the table's, or nothing."""
-    released = Table()
-    found = [
-        f"{name}={getattr(config, name)}"
-        for name in SETTINGS
-        if getattr(config, name) != getattr(released, name)
+def printed(numbers: dict[Row, tuple[float, ...]], row: Row, p: float) -> float:
+    """What the table has there; NaN where it has none."""
+    return numbers[row][P.index(p)] if row in numbers and p in P else math.nan
+
+
+def claims(data: xr.Dataset, config: Table, bench: Bench) -> Iterator[Claim]:
+    """The numbers as one family, the order within the rows as another, and ReLU against the largest p.
+
+    Where one net of each p was trained, its spread over seeds is the one that the table prints for it.
+    """
+    kept, ps, inside = kept_of(data), sorted(config.p), regime_of(config, classes=10)
+    regime = inside + "; one training: the table's spread over seeds" * (config.repeats == 1)
+    bar = f"ours: within {CLEAN:g} of clean, {ROBUST:g} of robust accuracy"
+    judge = bench.claims("Appendix B, Table 1", source="number", bar=bar, regime=regime)
+
+    def gain(row: Row, low: float, high: float, of: int) -> Estimate:
+        change = kept[row].sel(p=high) - kept[row].sel(p=low)
+        known = math.hypot(*(printed(SPREADS, row, p) + ROUNDED for p in (low, high)))
+        return crossed(change.values, data.attrs["test_points"], of=of, known=known)
+
+    cells = [(row, p) for row in kept for p in ps if not math.isnan(printed(NUMBERS, row, p))]
+    text = f"the {len(cells)} accuracies of the table"
+    if cells and inside.startswith("inside"):
+        yield judge.family(
+            "numbers", text, [number(data, kept, *cell, len(cells)) for cell in cells]
+        )
+    elif cells:
+        reason = f"the table's setting is not this one: {inside}"
+        yield judge.cannot("numbers", text, Expected(min=float(len(cells))), reason)
+    robust = [row for row, each in kept.items() if row[0] != "clean" and comparable(each)]
+    if len(ps) < 2 or not robust:
+        return
+    judge = judge.but(source="order", bar="paper: each row of the table grows with p")
+    of, zero = len(robust) * (len(ps) - 1), Expected(min=0.0)
+    grows = {row: least(gain(row, *step, of) for step in pairwise(ps)) for row in robust}
+    parts = [
+        Part(named(*row), f"{told(*row)}: the least gain", zero, e) for row, e in grows.items()
     ]
-    return ", ".join(found)
-
-
-def claims(data: xr.Dataset, config: Table, bench: Bench) -> tuple[Claim, ...]:
-    """The numbers row by row, then the order in each row, then all rows together."""
-    numbers = [
-        number_claim(data.sel(p=p).isel(row=i), p, config, bench)
-        for i in range(data.sizes["row"])
-        for p in config.p
-        if not math.isnan(float(data.paper.sel(p=p)[i]))
-    ]
-    if len(config.p) < 2:
-        return tuple(numbers)
-    return (*numbers, *order_claims(data, config, bench), best_claim(data, config, bench))
-
-
-def number_claim(cell: xr.Dataset, p: float, config: Table, bench: Bench) -> Claim:
-    """One number of the table."""
-    kind, radius, number = str(cell.kind.values), float(cell.radius), float(cell.paper)
-    n, N = int(cell.points), cell.attrs["test_points"]
-    clean = kind == "clean"
-    error = float(sampling_error(number, n, N))
-    near = CLEAN if clean else ROBUST
-    name = "clean" if clean else f"{kind}-{radius:g}"
-    what = (
-        "clean accuracy" if clean else f"robust accuracy under {kind} attacks of radius {radius:g}"
-    )
-    text = f"{what} at p = {p:g} is {number:g}, within {near:g} (our tolerance)"
-    if error:
-        text += f" and the 95% sampling error of {n:,} of {N:,} points, {error:.3f}"
-    expected = Expected(value=number, tolerance=near + error)
-    if other := another_setting(config):
-        reason = f"the table's setting is not this one: {other}"
-        return untestable(f"{name}.p{p:g}", text, WHERE, expected, reason)
-    return bench.judge(
-        f"{name}.p{p:g}",
+    text = f"each p is more robust than the one before, in each norm and at each radius ({len(parts)} rows)"
+    yield judge.family("grows", text, parts)
+    text = f"p = {ps[-1]:g} is more robust than p = {ps[0]:g} in each norm and at each radius (the least gain)"
+    found = least(gain(row, ps[0], ps[-1], len(robust)) for row in robust)
+    yield judge(
+        "agnostic",
         text,
-        WHERE,
-        expected,
-        float(cell.accuracy.mean()),
-        spread=float(cell.half),
-        n=n,
+        zero,
+        found,
+        source="words",
+        bar="paper: the gain is agnostic to the attack",
     )
 
 
-def order_claims(data: xr.Dataset, config: Table, bench: Bench) -> list[Claim]:
-    """In each row of robust accuracies every p is better than the p before."""
-    made = []
-    for kind in ("linf", "l2", "l1"):
-        radii = tuple(sorted(getattr(config, kind)))
-        left = data[f"outlived_{kind}"].rename({f"point_{kind}": "point"})
-        steps = [
-            gains(left, radii, ends, data.attrs["test_points"])
-            for ends in pairwise(sorted(config.p))
-        ]
-        robust = data.accuracy.isel(row=data.kind.values == kind)
-        for i, r in enumerate(radii):
-            claim = order_claim(kind, r, i, steps, left.sizes["point"], bench)
-            row = robust.isel(row=robust.radius.values == r)
-            if not bench.smoke and not comparable(row)[0]:
-                reason = f"{nothing_between(row)}: there is nothing to compare"
-                claim = untestable(claim.id, claim.statement, WHERE, claim.expected, reason)
-            made.append(claim)
-    return made
+def number(data: xr.Dataset, kept: dict[Row, xr.DataArray], row: Row, p: float, of: int) -> Part:
+    """One of the table's; clean accuracy is that of all its test points."""
+    near, N = (CLEAN, 1.0) if row[0] == "clean" else (ROBUST, data.attrs["test_points"])
+    known = printed(SPREADS, row, p) + ROUNDED
+    found = crossed(kept[row].sel(p=p).values, N, ends=(0.0, 1.0), of=of, known=known)
+    expected = Expected(value=printed(NUMBERS, row, p), tolerance=near)
+    return Part(f"{named(*row)}.p{p:g}", f"{told(*row)} at p = {p:g}", expected, found)
 
 
-def comparable(accuracy: xr.DataArray) -> np.ndarray:
-    """The rows (row, p, seed) in which the nets are neither all at 0 nor all at 1, to EXTREME."""
-    mean = accuracy.mean("seed").transpose("row", "p").values
-    found: np.ndarray = (mean.max(1) > EXTREME) & (mean.min(1) < 1 - EXTREME)
-    return found
+def named(kind: str, radius: float) -> str:
+    """linf-0.05."""
+    return kind if kind == "clean" else f"{kind}-{radius:g}"
 
 
-def nothing_between(row: xr.DataArray) -> str:
-    """Where the nets of a row that cannot be compared all are."""
-    mean = row.mean("seed")
-    return f"at every p the accuracy is from {float(mean.min()):.3f} to {float(mean.max()):.3f}"
+def told(kind: str, radius: float) -> str:
+    """A row in words."""
+    return "clean accuracy" if kind == "clean" else f"robust accuracy, {kind} {radius:g}"
 
 
-def order_claim(
-    kind: str, radius: float, at: int, steps: list[Gains], n: int, bench: Bench
-) -> Claim:
-    """One row."""
-    least = min(steps, key=lambda step: float(step.value[at]))
-    return bench.judge(
-        f"grows.{kind}-{radius:g}",
-        f"robust accuracy under {kind} attacks of radius {radius:g} grows with p (measured: the smallest gain, "
-        f"here from p = {least.low:g} to p = {least.high:g})",
-        WHERE,
-        Expected(min=0.0),
-        float(least.value[at]),
-        spread=float(least.half[at]),
-        n=n,
-    )
+def kept_of(data: xr.Dataset) -> dict[Row, xr.DataArray]:
+    """Which points are left in each row (p, seed, point); of the clean ones their share."""
+    kept: dict[Row, xr.DataArray] = {}
+    for i, (kind, radius) in enumerate(zip(data.kind.values, data.radius.values, strict=True)):
+        if kind == "clean":
+            values = data.accuracy.isel(row=i).expand_dims("point")
+        else:
+            left = data[f"outlived_{kind}"].rename({f"point_{kind}": "point"})
+            radii = data.radius.values[data.kind.values == kind].tolist()
+            values = unbroken(left, radii).sel(radius=radius).astype(np.float64)
+        kept[str(kind), float(radius)] = values.transpose("p", "seed", "point")
+    return kept
 
 
-def best_claim(data: xr.Dataset, config: Table, bench: Bench) -> Claim:
-    """ "The robustness gained is agnostic to the choice of attacks"."""
-    robust = data.accuracy.isel(row=data.kind.values != "clean")
-    can, most = comparable(robust), max(config.p)
-    mean = robust.isel(row=can).mean("seed").transpose("row", "p")
-    # a tie is no win
-    wins = (mean.sel(p=most) > mean.drop_sel(p=most).max("p")).values
-    rows, every = int(can.sum()), len(can)
-    text = (
-        f"p = {most:g} is the most robust, alone, whatever the norm of the attack and its radius, in each of the "
-        f"{rows} rows of {every} that can be compared (measured: the number of rows in which it is)"
-    )
-    if not rows and not bench.smoke:
-        reason = f"in none of {every} rows can the nets be compared: in each all are near 0, or all near 1"
-        return untestable("agnostic", text, WHERE, Expected(value=float(every)), reason)
-    expected = Expected(value=float(rows))
-    return bench.judge("agnostic", text, WHERE, expected, float(wins.sum()), n=rows)
+def comparable(kept: xr.DataArray) -> bool:
+    """Whether the nets are neither all at 0 nor all at 1, to EXTREME."""
+    mean = kept.mean(("seed", "point"))
+    return bool(mean.max() > EXTREME and mean.min() < 1 - EXTREME)

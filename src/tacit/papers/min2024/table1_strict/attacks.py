@@ -75,8 +75,8 @@ def tried(trial: Trial, nets: dict[float, PolyReLUNet]) -> xr.Dataset:
     """Every attack on the net of each p.
 
     `broken` (attack, row, p, point) is 1, 0 or UNTRIED, `transferred` (source, row, p, point) what perturbations
-    made for the net of another p (or its own) break as they are; rows are radii. For the norm: `far` (p,), the
-    share left at the far radius; `minimal` (p, few); `proved_radius` (p, sure), of l2; `proved` (row, p, sure).
+    made for the net of another p (or its own) break as they are; rows are radii. For the norm: `far` (p, point),
+    what is left at the far radius; `minimal` (p, few); `proved_radius` (p, sure), of l2; `proved` (row, p, sure).
     """
     ps = list(nets)
     own = side_by_side(lambda p: by_gradients(trial, nets[p]), ps, trial.workers)
@@ -101,7 +101,7 @@ def tried(trial: Trial, nets: dict[float, PolyReLUNet]) -> xr.Dataset:
             "broken": (("attack", "row", "p", "point"), broken),
             "transferred": (("source", "row", "p", "point"), transferred),
             "proved": (("row", "p", "sure"), np.stack([s["proved"] for s in slow], 1)),
-            "far": (("kind", "p"), np.array([far])),
+            "far": (("kind", "p", "point"), np.array([far])),
             "minimal": (("kind", "p", "few"), np.array([[s["shortest"] for s in slow]])),
             "proved_radius": (("kind", "p", "sure"), np.array([[s["radius"] for s in slow]])),
         },
@@ -186,14 +186,15 @@ def on_few(trial: Trial, net: PolyReLUNet) -> dict[str, np.ndarray]:
     return {name: value.cpu().numpy() for name, value in out.items()}
 
 
-def far_left(trial: Trial, net: PolyReLUNet) -> float:
-    """What the paper's attack leaves at the far radius, from its own start there."""
+def far_left(trial: Trial, net: PolyReLUNet) -> np.ndarray:
+    """Which points the paper's attack leaves at the far radius, from its own start there."""
     far = getattr(trial.config, f"far_{trial.kind}")
     found = apgd(
         net, trial.x, trial.y, [far], norm=trial.norm, box=BOX, loss=cross_entropy,
         starts=("random",), steps=trial.config.steps, seed=trial.seed,
     )  # fmt: skip
-    return float(found.robust_accuracy[0])
+    left: np.ndarray = (~found.broken[0]).cpu().numpy().astype(np.int8)
+    return left
 
 
 def gradients(

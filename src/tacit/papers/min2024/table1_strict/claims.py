@@ -1,62 +1,47 @@
 """The claims of `table1_strict`: how much of the gain in robustness a stronger attack takes away.
 
-What is expected was written before the run. A tenth of the gain, two hundredths of accuracy and one point in a
-hundred are the sizes below which nobody would read Table 1 otherwise.
+A tenth of the gain, two hundredths of accuracy and one point in a hundred were written down before the first run,
+as sizes below which nobody would read Table 1 otherwise. Signs of masked gradients are Athalye et al.'s (2018).
 """
 
-import math
-from typing import NamedTuple
+from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 import xarray as xr
 
-from tacit.lab import Bench, Claim, Expected, judge, untestable
+from tacit.base.estimate import Certain, Estimate, least, most
+from tacit.lab import Bench, Claim, Expected, Judge
+from tacit.papers.min2024.images.claims import Floats, crossed
+from tacit.papers.min2024.images.settings import regime_of
 from tacit.papers.min2024.table1_strict.attacks import ATTACKS, NORMS
 from tacit.papers.min2024.table1_strict.settings import Strict
 
-WHERE = "Appendix B, Table 1, re-examined"
-MASKED = "Athalye et al. 2018, Section 3.1"
 ARTEFACT = 0.1  # of the gain
 OVERSTATED = 0.02  # of accuracy
 RARE = 0.01
 MIDDLE = (0.05, 0.95)  # where an accuracy can still differ
 LEAST_GAIN = 0.1  # a share of less than this is a share of noise
 TINY = 1e-12  # gradients shorter than this are lost in code that adds 1e-12 to the length it divides by
-Z = 1.96
+SHARE = (0.0, 1.0)
 
 
-def claims(data: xr.Dataset, config: Strict, bench: Bench) -> tuple[Claim, ...]:
-    """The answer, then the tests for masked gradients, then what is proved."""
-    rows = [
-        *artefact(data),
-        order(data),
-        overstated(data),
-        *masked(data, config),
-        *radii(data),
-        *proved(data.isel(row=np.isin(data.norm, config.proofs))),
-    ]
-    n = config.points * config.repeats
-    made = []
-    for id, text, where, expected, measured, spread, why in rows:
-        if math.isnan(measured):
-            made.append(untestable(id, text, where, expected, why or "nothing could be measured"))
-            continue
-        # that a proof and an attack never contradict each other is exact at any size
-        smoke = bench.smoke and id != "proved.sound"
-        made.append(judge(id, text, where, expected, measured, n=n, smoke=smoke, spread=spread))
-    return tuple(made)
+def claims(data: xr.Dataset, config: Strict, bench: Bench) -> Iterator[Claim]:
+    """The answer, then the tests for masked gradients, then what is proved; N test points could be attacked."""
+    regime, N = regime_of(config, classes=10), data.attrs["test_points"]
+    bar = "ours: less would change nobody's reading of Table 1"
+    where = "Appendix B, Table 1, re-examined"
+    judge = bench.claims(where, source="ours", bar=bar, regime=regime)
+    yield from artefact(data, judge, N)
+    yield from masked(data, config, judge.but(where="Athalye et al. 2018, Section 3.1"), N)
+    yield from without_radius(data, judge, N)
+    yield from proved(data.isel(row=np.isin(data.norm, config.proofs)), judge, N)
 
 
-class Row(NamedTuple):
-    """A claim before it is judged; `why`: the reason where nothing could be measured (NaN)."""
-
-    id: str
-    text: str
-    where: str
-    expected: Expected
-    measured: float
-    spread: float | None = None
-    why: str = ""
+def by_point(values: xr.DataArray, *first: str) -> Floats:
+    """As floats, seeds and points last."""
+    found: Floats = values.transpose(*first, "seed", "point").values.astype(np.float64)
+    return found
 
 
 def gain_of(accuracy: xr.DataArray) -> xr.DataArray:
@@ -64,206 +49,113 @@ def gain_of(accuracy: xr.DataArray) -> xr.DataArray:
     return (accuracy.isel(p=-1) - accuracy.isel(p=0)).mean("seed")
 
 
-def taken(data: xr.Dataset) -> tuple[xr.DataArray, xr.DataArray]:
-    """The gain that the paper's attack shows, and the part of it that the worst case takes away, by row.
+def artefact(data: xr.Dataset, judge: Judge, N: int) -> Iterator[Claim]:
+    """The answer: what stronger attacks take from the gain and from each accuracy, and whether the order stays.
 
-    NaN where there is less than LEAST_GAIN to take from.
+    The part taken, a ratio r = L/G of means over points, varies as the mean of (l_i - r g_i)/G does.
     """
-    shown = gain_of(data.robust.sel(attack="paper", drop=True))
-    part = 1 - gain_of(data.worst) / shown.where(shown >= LEAST_GAIN)
-    return shown, part
-
-
-def artefact(data: xr.Dataset) -> list[Row]:
-    """The answer, norm by norm: the part of the gain that stronger attacks take away."""
-    shown, _ = taken(data)
-    left = gain_of(data.worst)
+    shown, kept = data.broken.sel(attack="paper") == 0, data.kept == 1
+    lost = shown.astype(np.float64) - kept
     first, last = (f"p = {float(data.p[k]):g}" for k in (0, -1))
-    rows: list[Row] = []
     for kind in NORMS:
         here = (data.norm == kind).values
-        paper, worst = float(shown[here].sum()), float(left[here].sum())
-        change = lost_by(data, here)
-        rows.append(
-            Row(
-                f"artefact.{kind}",
-                f"stronger attacks take away at most a tenth of the gain from {first} to {last} in {kind} (gain "
-                f"shown {paper / here.sum():.3f}, left {worst / here.sum():.3f}, means over radii; measured: "
-                "the part taken away, negative where p = 1 lost more)",
-                WHERE,
-                Expected(max=ARTEFACT),
-                1 - worst / paper if paper / here.sum() >= LEAST_GAIN else math.nan,
-                Z
-                * float(change.std())
-                / math.sqrt(change.size)
-                / max(paper / here.sum(), LEAST_GAIN),
-                f"the paper's attack shows a gain of {paper / here.sum():.3f} in {kind} here: of less than "
-                f"{LEAST_GAIN:g} a part is noise",
-            )
-        )
-    return rows
+        both = (each.isel(row=here).astype(float).mean("row") for each in (lost, shown))
+        taken, gain = (each[-1] - each[0] for each in (by_point(one, "p") for one in both))
+        G, id, expected = float(gain.mean()), f"artefact.{kind}", Expected(max=ARTEFACT)
+        text = f"in {kind} stronger attacks take at most a tenth of the gain from {first} to {last} (the part)"
+        if G >= LEAST_GAIN:
+            r = float(taken.mean()) / G
+            part = crossed(r + (taken - r * gain) / G, N, ends=(r - 1 / G, r + 1 / G))
+            yield judge(id, text, expected, part)
+        else:
+            reason = f"the paper's attack shows a gain of {G:.3f}: a part of less than {LEAST_GAIN:g} is noise"
+            yield judge.cannot(id, text, expected, reason)
+    pairs = [pair for row in by_point(kept, "row", "p") for pair in pairwise(row)]
+    pairs = [pair for pair in pairs if MIDDLE[0] < np.mean(pair) < MIDDLE[1]]
+    text = "in the worst case over all attacks each p is more robust than the one before, at every radius where"
+    text += f" the two keep between {MIDDLE[0]:g} and {MIDDLE[1]:g} of the points (the least gain)"
+    order_judge = judge.but(source="order", bar="paper: each row of the table grows with p")
+    zero, reason = Expected(min=0.0), "no two neighbouring p do at any radius"
+    if pairs:
+        found = least(crossed(high - low, N, of=len(pairs)) for low, high in pairs)
+        yield order_judge("order", text, zero, found)
+    else:
+        yield order_judge.cannot("order", text, zero, reason)
+    cells = [cell for row in by_point(lost, "row", "p") for cell in row]
+    text = "the paper's attack overstates robust accuracy by at most .02 at any p and radius (the largest)"
+    found = most(crossed(cell, N, ends=SHARE, of=len(cells)) for cell in cells)
+    yield judge("overstated", text, Expected(max=OVERSTATED), found)
+    mean = by_point(lost.mean("row"), "p")
+    text = f"it overstates that of {last} by more than that of {first} (mean over norms and radii)"
+    more = crossed(mean[-1] - mean[0], N)
+    yield judge("overstated.grows", text, zero, more, bar="ours: more is more")
 
 
-def lost_by(data: xr.Dataset, rows: np.ndarray) -> np.ndarray:
-    """By point and seed: what the worst case takes from the largest p less what it takes from the smallest."""
-    paper = data.broken.sel(attack="paper") == 0
-    lost = (paper.astype(float) - data.kept).isel(row=rows).mean("row")
-    change: np.ndarray = (lost.isel(p=-1) - lost.isel(p=0)).values.ravel()
-    return change
+def masked(data: xr.Dataset, config: Strict, judge: Judge, N: int) -> Iterator[Claim]:
+    """Signs of masked gradients, none of which should be seen: means over norms and radii, at the worst p."""
+
+    def over_p(values: xr.DataArray, ends: tuple[float, float] = (-1.0, 1.0)) -> list[Estimate]:
+        each = by_point(values, "p")
+        return [crossed(one, N, ends=ends, of=len(each)) for one in each]
+
+    def left_by(name: str) -> xr.DataArray:
+        return (data.broken.sel(attack=name) == 0).astype(np.float64)
+
+    few = {"row": (data.norm != "l1").values, "point": slice(0, config.few)}
+    own, others = left_by("paper").mean("row"), (data.transferred == 0).where(data.source != data.p)
+    far = f"linf {config.far_linf:g}, l2 {config.far_l2:g} and l1 {config.far_l1:g}"
+    more = (  # of which there should be more than none
+        ("queries", "gradients break more points than queries alone (the least difference)",
+         (left_by("square") - data.kept_by_gradients).isel(few).mean("row")),
+        ("transfer", "perturbations made for nets of other p break fewer points than a net's own (the least)",
+         others.mean(("source", "row")) - own),
+    )  # fmt: skip
+    bar = "derived: the opposite is the sign"
+    for id, text, values in more:
+        yield judge(f"masked.{id}", text, Expected(min=0.0), least(over_p(values)), bar=bar)
+    rare = (
+        ("far", f"at {far} the paper's attack leaves nothing", data.far.mean("kind"), SHARE),
+        ("steps", f"{config.more_steps} steps break hardly a point more than {config.steps}",
+         own - left_by("steps").mean("row"), (-1.0, 1.0)),
+        ("slope", "the gradient is not lost in float32, shorter than 1e-12", data.slope < TINY, SHARE),
+    )  # fmt: skip
+    bar = "ours: one point in a hundred"
+    for id, text, values, ends in rare:
+        found, text = most(over_p(values, ends)), f"{text} (the largest share of points)"
+        yield judge(f"masked.{id}", text, Expected(max=RARE), found, bar=bar)
 
 
-def order(data: xr.Dataset) -> Row:
-    """Every step in p is a gain, to the sampling error of the points."""
-    kept = data.kept.astype(float)
-    gain = kept.isel(p=slice(1, None)).values - kept.isel(p=slice(None, -1)).values
-    axes = tuple(kept.get_axis_num(d) for d in ("seed", "point"))
-    count = kept.sizes["seed"] * kept.sizes["point"]
-    mean, half = gain.mean(axes), Z * gain.std(axes) / math.sqrt(count)
-    level = (kept.isel(p=slice(1, None)).values + kept.isel(p=slice(None, -1)).values).mean(
-        axes
-    ) / 2
-    can = (level > MIDDLE[0]) & (level < MIDDLE[1])
-    at = int(np.where(can, mean, np.inf).argmin())
-    return Row(
-        "order",
-        "in the worst case over all attacks each p is more robust than the one before, at every radius where the "
-        "two keep between .05 and .95 of the points (measured: the smallest gain; tolerance: its sampling error)",
-        WHERE,
-        Expected(min=0.0, tolerance=float(half.ravel()[at])),
-        float(mean.ravel()[at]) if can.any() else math.nan,
-        float(half.ravel()[at]),
-        "no two neighbouring p keep between .05 and .95 of the points at any radius",
-    )
-
-
-def overstated(data: xr.Dataset) -> Row:
-    """How far the paper's attack is from the worst case."""
-    gap = (data.robust.sel(attack="paper") - data.worst).mean("seed")
-    by_p = ", ".join(f"p = {float(p):g}: {float(gap.sel(p=p).mean()):.3f}" for p in data.p)
-    return Row(
-        "overstated",
-        "the paper's attack overstates robust accuracy by at most .02 at any p and radius (means over radii: "
-        f"{by_p}; measured: the largest)",
-        WHERE,
-        Expected(max=OVERSTATED),
-        float(gap.max()),
-    )
-
-
-def masked(data: xr.Dataset, config: Strict) -> list[Row]:
-    """Signs of masked gradients, none of which should be seen."""
-    left = data.robust.mean("seed")
-    queried = (data.broken.sel(attack="square") == 1) & (data.kept_by_gradients == 1)
-    alone = queried.isel(point=slice(0, config.few)).mean(("seed", "point"))
-    cross = data.transfer_left.mean("seed") - left.sel(attack="paper")
-    own = data.source == data.p
-    steps = (left.sel(attack="paper") - left.sel(attack="steps")).max()
-    lost = (data.slope < TINY).mean(("seed", "point"))
-    medians = ", ".join(f"{float(v):.2g}" for v in data.slope.median(("seed", "point")))
-    return [
-        Row(
-            "masked.queries",
-            "queries alone (Square attack) break hardly a point that gradients do not, in our reading 1 in 100 "
-            "(measured: the largest share over p and radii, in linf and l2)",
-            MASKED,
-            Expected(max=RARE),
-            float(alone.max()),
-        ),
-        Row(
-            "masked.transfer",
-            "perturbations made for a net of another p leave more points than a net's own attack (measured: the "
-            "least difference in accuracy over pairs and radii)",
-            MASKED,
-            Expected(min=0.0),
-            float(cross.where(~own).min()),
-        ),
-        Row(
-            "masked.far",
-            f"at linf {config.far_linf:g}, l2 {config.far_l2:g} and l1 {config.far_l1:g} the paper's attack "
-            "leaves nothing, in our reading 1 point in 100 (measured: the most it leaves)",
-            MASKED,
-            Expected(max=RARE),
-            float(data.far.mean("seed").max()),
-        ),
-        Row(
-            "masked.steps",
-            f"{config.more_steps} steps in place of {config.steps} change little, in our reading .01 (measured: "
-            "the largest fall in accuracy)",
-            MASKED,
-            Expected(max=RARE),
-            float(steps),
-        ),
-        Row(
-            "masked.slope",
-            "the cross-entropy's gradient at the points is not lost in float32: its length is at least 1e-12 "
-            f"(median lengths by p: {medians}; measured: the largest share of points below)",
-            MASKED,
-            Expected(max=RARE),
-            float(lost.max()),
-        ),
-    ]
-
-
-def radii(data: xr.Dataset) -> list[Row]:
-    """Median shortest perturbations: an attack without a radius."""
-    rows: list[Row] = []
+def without_radius(data: xr.Dataset, judge: Judge, N: int) -> Iterator[Claim]:
+    """Shortest perturbations: an attack without a radius."""
+    half, bar = Expected(min=0.5), "ours: most is more than half"
     for kind in ("linf", "l2"):
-        median = data.minimal.sel(kind=kind).median(("seed", "few"))
-        each = ", ".join(f"{float(v):.3g}" for v in median)
-        with np.errstate(invalid="ignore"):  # inf / inf, which is told below
-            ratio = median[1:].values / median[:-1].where(median[:-1] > 0).values
-        rows.append(
-            Row(
-                f"minimal.{kind}",
-                f"the median of the shortest {kind} perturbations found grows with every p (medians {each}; "
-                "measured: the least ratio of one to the one before)",
-                WHERE,
-                Expected(min=1.0),
-                float(ratio.min()),
-                why="at some p half of the points are wrong as they are: the median is 0"
-                if bool((median == 0).any())
-                else "no perturbation was found for half of the points",
-            )
-        )
-    return rows
+        found = data.minimal.sel(kind=kind).transpose("p", "seed", "few").values
+        steps = list(pairwise(found))
+        longer = [crossed(high > low, N, ends=SHARE, of=len(steps)) for low, high in steps]
+        text = f"of most points the shortest {kind} perturbation found is longer at each p than at the one before"
+        yield judge(f"minimal.{kind}", f"{text} (the least share)", half, least(longer), bar=bar)
 
 
-def proved(data: xr.Dataset) -> list[Row]:
+def proved(data: xr.Dataset, judge: Judge, N: int) -> Iterator[Claim]:
     """What certificates say, on few points: intervals may be wide."""
-    few = data.sizes["sure"]
+    few, first, last = data.sizes["sure"], *(f"p = {float(data.p[k]):g}" for k in (0, -1))
     kept = data.kept.isel(point=slice(0, few)).rename(point="sure")
-    wrong = int(((data.proved == 1) & (kept == 0)).sum())
-    certain = data.proved.mean(("seed", "sure"))
-    width = kept.mean(("seed", "sure")) - certain
-    surely = certain.isel(p=-1) - kept.mean(("seed", "sure")).isel(p=0)
-    l2 = data.proved_radius.sel(kind="l2").median(("seed", "sure"))
-    lengths = ", ".join(f"{float(v):.2g}" for v in l2)
-    return [
-        Row(
-            "proved.sound",
-            f"no point that is proved was broken by any of the {len(ATTACKS)} attacks (measured: points)",
-            "Accuracy of the certificates",
-            Expected(value=0.0),
-            float(wrong),
-        ),
-        Row(
-            "proved.gain",
-            "the gain needs no attack: at some radius more points of the largest p are proved than all attacks "
-            f"leave of p = {float(data.p[0]):g} (measured: the largest difference, on {few} points a seed; mean "
-            f"width of the intervals {float(width.mean()):.2f})",
-            WHERE,
-            Expected(min=0.0),
-            float(surely.max()),
-        ),
-        Row(
-            "proved.radius",
-            f"the median certified l2 radius grows from the smallest to the largest p (medians {lengths}; "
-            "measured: the ratio)",
-            WHERE,
-            Expected(min=1.0),
-            float(l2[-1] / l2[0]) if float(l2[0]) > 0 else math.nan,
-            why=f"the median at p = {float(data.p[0]):g} is 0: there is no ratio"
-            if bool(l2.notnull().all())
-            else "no point was certified in l2: give it with --set proofs=l2",
-        ),
-    ]
+    both = float(((data.proved == 1) & (kept == 0)).sum())
+    wrong = Certain(both, "a proof excludes an attack", data.proved.size)
+    text = f"no point that is proved was broken by any of the {len(ATTACKS)} attacks (points)"
+    none, bar = Expected(value=0.0), "derived: a proof"
+    yield judge("proved.sound", text, none, wrong, source="check", bar=bar, any_size=True)
+    surely = (data.proved.isel(p=-1) - kept.isel(p=0)).rename(sure="point")
+    gains = [crossed(each, N, of=len(data.row)) for each in by_point(surely, "row")]
+    text = f"at some radius more points of {last} are proved than all attacks leave of {first} (the difference)"
+    if gains:
+        yield judge("proved.gain", text, Expected(min=0.0), most(gains), bar="ours: more")
+    radius = data.proved_radius.sel(kind="l2").transpose("p", "seed", "sure")
+    text = f"of most points the certified l2 radius is larger at {last} than at {first} (the share)"
+    if bool(radius.notnull().all()):
+        found = crossed((radius[-1] > radius[0]).values, N, ends=SHARE)
+        bar = "ours: most is more than half"
+        yield judge("proved.radius", text, Expected(min=0.5), found, bar=bar)
+    else:
+        reason = "no point was certified in l2: give it with --set proofs=l2"
+        yield judge.cannot("proved.radius", text, Expected(min=0.5), reason)

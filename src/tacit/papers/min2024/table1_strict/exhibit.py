@@ -57,8 +57,9 @@ def run(config: Strict, bench: Bench) -> Outcome:
     data = joined([[parts[seed, kind] for kind in NORMS] for seed in seeds], seeds)
     clean = curves.test_accuracy.isel(epoch=-1, drop=True).sortby("p")
     data = data.assign(slopes(config, nets, pictures) | accuracies(data) | {"clean": clean})
+    data = data.assign_attrs(test_points=len(pictures.test_x))
     saved = {f"p{p:g}-seed{bench.seed}": nets[p, bench.seed] for p in config.p}
-    return Outcome(data, claims(data, config, bench), saved)
+    return Outcome(data, tuple(claims(data, config, bench)), saved)
 
 
 def examined(config: Strict, nets: Nets, pictures: Pictures, seed: int, kind: str) -> xr.Dataset:
