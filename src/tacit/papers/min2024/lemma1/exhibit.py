@@ -59,9 +59,9 @@ def run(config: EarlyPhase, bench: Bench) -> Outcome:
         bench.part(f"p{p}eps{eps}-{seed}", partial(one_flow, config, *drawn(config, bench, seed), p, eps))
         for p, eps, seed in bench.steps(cells, "flows")
     ]  # fmt: skip
-    grid = np.empty((len(config.p), len(config.eps), len(seeds)), dtype=object)
-    grid.flat[:] = found
-    data: xr.Dataset = xr.combine_nested(grid.tolist(), concat_dim=["p", "eps", "seed"])
+    parts = iter(found)
+    grid = [[[next(parts) for _ in seeds] for _ in config.eps] for _ in config.p]
+    data: xr.Dataset = xr.combine_nested(grid, concat_dim=["p", "eps", "seed"])
     data = data.assign_coords(p=list(config.p), eps=list(config.eps), seed=seeds)
     return Outcome(data, tuple(claims(data, config, bench)))
 
