@@ -28,19 +28,13 @@ def claims(data: xr.Dataset, config: Conjecture, bench: Bench) -> tuple[Claim, .
         made += distances(judge.but(where=figure + " (a)"), here, p)
         made += learned(judge.but(where=figure + " (b, c, d)"), here, config, p)
         made += broken(judge, here.sel(alpha=quiet), config, p) if quiet else []
-    return (
-        *made,
-        *exact(judge.but(where="Accuracy of the training", source="check"), data, config),
-    )
+    check_judge = judge.but(where="Accuracy of the training", source="check")
+    return (*made, *exact(check_judge, data, config))
 
 
 def each_alpha(found: xr.DataArray) -> list[Estimate]:
     """For each alpha (and end, if there are two) the mean over the nets; they are judged together."""
-    rows = (
-        found.stack(row=[dim for dim in found.dims if dim != "seed"])
-        .transpose("row", "seed")
-        .values
-    )
+    rows = found.transpose(..., "seed").values.reshape(-1, found.sizes["seed"])
     return [mean_of(row, of=len(rows), over="nets of an alpha") for row in rows]
 
 
@@ -61,9 +55,7 @@ def distances(judge: Judge, data: xr.Dataset, p: float) -> Iterator[Claim]:
 def learned(judge: Judge, data: xr.Dataset, config: Conjecture, p: float) -> Iterator[Claim]:
     """(b) to (d): what the neurons learn."""
     what = "the two class averages" if p == 1 else f"the {config.K} centres"
-    text = (
-        f"neurons learn only {what} (share of the lesser sign's mass within cosine .95 of its own)"
-    )
+    text = f"neurons learn only {what} (share of the lesser sign's mass within cosine .95)"
     share = least(each_alpha(data.within.min("sign")))
     yield judge(f"learned.p{p:g}", text, Expected(min=0.95), share, bar="ours: 95% of the mass")
     if p > 1:
@@ -79,13 +71,8 @@ def broken(judge: Judge, data: xr.Dataset, config: Conjecture, p: float) -> Iter
     theory, name = (edge, "1/sqrt(K)") if p == 1 else (BEST, "sqrt(2)/2")
     text = f"p = {p:g}: the critical radius is {name}, alpha <= {SHOWN:g} (largest relative gap)"
     bar = "ours: 2%; noise of alpha = .1 moves a coordinate by 1% of 1/sqrt(10)"
-    yield judge(
-        f"radius.p{p:g}",
-        text,
-        Expected(max=0.02),
-        farthest(each_alpha(data.critical / theory)),
-        bar=bar,
-    )
+    gap = farthest(each_alpha(data.critical / theory))
+    yield judge(f"radius.p{p:g}", text, Expected(max=0.02), gap, bar=bar)
     middle = (edge + BEST) / 2
     kept = ((data.upper if p == 1 else data.lower) > middle).sum(("seed", "point")).values
     n = data.sizes["seed"] * data.sizes["point"]
@@ -100,13 +87,8 @@ def broken(judge: Judge, data: xr.Dataset, config: Conjecture, p: float) -> Iter
     if p == 1 and config.K > 10:
         text = "the ReLU net breaks earlier than at K = 10 (critical radius times sqrt(10))"
         bar = "paper: more vulnerable than at K = 10, where it is 1/sqrt(10)"
-        yield judge(
-            "earlier",
-            text,
-            Expected(max=1.0),
-            most(each_alpha(data.critical * math.sqrt(10))),
-            bar=bar,
-        )
+        ratio = most(each_alpha(data.critical * math.sqrt(10)))
+        yield judge("earlier", text, Expected(max=1.0), ratio, bar=bar)
 
 
 def exact(judge: Judge, data: xr.Dataset, config: Conjecture) -> Iterator[Claim]:

@@ -46,6 +46,7 @@ from tacit.papers.min2024.thm2.near import ABOUT, SPACES, About, extremes, near
 from tacit.papers.min2024.thm2.settings import NearAlignment
 
 WHERE = "Appendix D.4, Theorem 2"
+EXTREME = "an extreme over all directions, by search and by proof"
 LAW = 4  # times n neighbours are drawn for the law
 LAW_P = (3.0, 4.0, 6.0, 8.0, 12.0, 20.0)  # where the share of neighbours that leave is followed
 ROUNDING = 1e-8  # of a rate of order zeta >= 2e-6 that is a difference of numbers of order 1
@@ -179,12 +180,10 @@ def claims(data: xr.Dataset, config: NearAlignment, bench: Bench) -> Iterator[Cl
     seen = inward.sel(about="average", p=three)
     held = inward.sel(about="centre", p=one, delta=min(config.delta))
     off = "the proof takes w in the span of its own centres; outside it the average attracts"
-    off += f", and {100 * float(seen.min()):.3g}% or more of random neighbours" if seen.size else ""
+    off += f", {100 * float(seen.min()):.3g}% or more of random neighbours" if seen.size else ""
     few = "the proof needs p > 2; below, the lowest rate is negative"
     few += (
-        f", and at p = 1 up to {100 * (1 - float(held.min())):.3g}% of neighbours leave"
-        if held.size
-        else ""
+        f", and at p = 1 up to {1 - float(held.min()):.1%} of neighbours leave" if held.size else ""
     )
     span = rates.sel(about="average", space="span")
     for this_judge, id, text, expected, cells, why in (
@@ -211,15 +210,10 @@ def claims(data: xr.Dataset, config: NearAlignment, bench: Bench) -> Iterator[Cl
         if cells.size:
             worst = float(cells.min() if expected.min is not None else cells.max())
             where = f"{WHERE}, " + ("(61), (63)" if id.startswith("average") else "(62), (64)")
-            extreme = Certain(
-                worst, "an extreme over all directions, by search and by proof", cells.size
-            )
-            bar = (
-                "ours: the accuracy of the search" if expected.max else ""
-            )  # not where it is a sign
-            yield this_judge(
-                id, text, expected, extreme, because=why, where=where, bar=bar, any_size=True
-            )
+            extreme = Certain(worst, EXTREME, cells.size)
+            bar = "ours: the accuracy of the search" if expected.max else ""  # else it is a sign
+            told = {"because": why, "where": where, "bar": bar}
+            yield this_judge(id, text, expected, extreme, any_size=True, **told)
     yield law_claim(data, config, our_judge)
 
 
@@ -232,16 +226,13 @@ def edge_gap(data: xr.Dataset, about: About) -> xr.DataArray:
 
 def law_claim(data: xr.Dataset, config: NearAlignment, our_judge: Judge) -> Claim:
     """The share of neighbours that come closer is that of a saddle with rates 1 and -(p-2)."""
-    cells = [
-        (i, own, j, p)
-        for i, own in enumerate((config.K1, config.K - config.K1))
-        for j, p in enumerate(LAW_P)
-    ]
-    n, share = LAW * config.n, data.law_inward.transpose("own", "law_p").values
+    n, owns = LAW * config.n, (config.K1, config.K - config.K1)
+    theory = [saddle_share(p, own, config.D) for own in owns for p in LAW_P]
+    shares = data.law_inward.transpose("own", "law_p").values.ravel()
     gaps = [
-        proportion(round(share[i, j] * n), n, of=len(cells), over="neighbours")
-        .away_from(saddle_share(p, own, config.D)) for i, own, j, p in cells
-    ]  # fmt: skip
+        proportion(round(share * n), n, of=len(theory), over="neighbours").away_from(goal)
+        for share, goal in zip(shares, theory, strict=True)
+    ]
     text = "the share of random neighbours that come closer to the average is the saddle's Beta law (largest gap)"
     return our_judge("average.saddle", text, Expected(max=0.02), most(gaps),
                      bar="ours: 2 of 100 neighbours; the law is the limit delta -> 0")  # fmt: skip
