@@ -157,7 +157,14 @@ def claims(
         if number:
             idle = proportion(number - active, number, over="neurons")
             bar = "ours: 95 of 100, since no sample of neurons can confirm all"
-            yield judge(f"elsewhere.p{p:g}", text, Expected(min=0.95), idle, because=FADES, bar=bar)
+            yield judge(
+                f"elsewhere.p{p:g}",
+                text,
+                Expected(min=0.95),
+                idle,
+                because=FADES if p > 1 else "",
+                bar=bar,
+            )
             longest.append(mean_of([one.norm for one in others if one.number], of=2, over=over))
         else:
             yield judge.cannot(f"elsewhere.p{p:g}", text, Expected(min=0.95), NONE)

@@ -7,7 +7,7 @@ start balanced (min2024, (4)). At angle phi from mu_1 the alignment field, min20
 
 Between the centres (0 < phi < 90 degrees) this is, for v > 0: p = 1: back to 45 degrees, tan((phi - 45)/2) falls
 as e^(-sqrt(2) t); p = 2: zero; p > 2: away from 45 degrees to the closer centre (min2024, D.1, (52)-(54)).
-that one centre alone activates turns to that one, whatever p: at p = 1 too it never sees the average.
+A neuron that one centre alone activates turns to that one, whatever p: at p = 1 too it never sees the average.
 
 Expected, and written before any run. The alignment phase is as long as sum_j |v_j| ||w_j|| <= 1e-3: there |f| is
 as small, and directions differ from those of the field by at most the integral of 2 K p |f|, about .001 K p.
