@@ -140,9 +140,8 @@ def claims(
         share = [min(float(m[side, own[side]].sum()) for side in (0, 1)) for m in masses]
         name = "class average" if p == 1 else "centres"
         text = f"p = {p:g}: mass of each sign within cosine {NEAR:g} of its {name} (the lesser sign's share)"
-        yield judge(
-            "averages" if p == 1 else "centres", text, Expected(min=0.95), mean_of(share, over=over)
-        )
+        id = "averages" if p == 1 else "centres"
+        yield judge(id, text, Expected(min=0.95), mean_of(share, over=over))
         if p == 3:
             text = "p = 3: every centre is learned (the lesser of the two positive ones' shares of their mass)"
             lesser = mean_of([float(m[0, :2].min()) for m in masses], over=over)
@@ -157,14 +156,8 @@ def claims(
         if number:
             idle = proportion(number - active, number, over="neurons")
             bar = "ours: 95 of 100, since no sample of neurons can confirm all"
-            yield judge(
-                f"elsewhere.p{p:g}",
-                text,
-                Expected(min=0.95),
-                idle,
-                because=FADES if p > 1 else "",
-                bar=bar,
-            )
+            why = FADES if p > 1 else ""
+            yield judge(f"elsewhere.p{p:g}", text, Expected(min=0.95), idle, because=why, bar=bar)
             longest.append(mean_of([one.norm for one in others if one.number], of=2, over=over))
         else:
             yield judge.cannot(f"elsewhere.p{p:g}", text, Expected(min=0.95), NONE)
