@@ -110,4 +110,5 @@ def exact(judge: Judge, data: xr.Dataset, config: Conjecture) -> Iterator[Claim]
            data.kkt_residual.sel(p=p).max() if p == 1 else 1 - data.kkt_cosine.sel(p=p).min())
           for p in config.p),
     ):  # fmt: skip
-        yield judge(id, text, Expected(max=most_allowed), Certain(float(found), why, n), bar=bar)
+        nets = n // len(config.p) if id.startswith("kkt") else n
+        yield judge(id, text, Expected(max=most_allowed), Certain(float(found), why, nets), bar=bar)
