@@ -44,7 +44,8 @@ def distances(judge: Judge, data: xr.Dataset, p: float) -> Iterator[Claim]:
     upper = data.distance.sel(end="upper", drop=True).sortby("alpha")
     mean = upper.mean("seed")
     text = f"dist(f, {name}) is much less than 1 at every alpha ({listed(map(float, upper.alpha))}; the largest)"
-    why = f"{float(mean[-1]):.2g} at alpha = {float(mean.alpha[-1]):g}, {float(mean[0]):.2g} at the smallest"
+    why = "Conjecture 1 is for small alpha: "
+    why += f"{float(mean[-1]):.2g} at alpha = {float(mean.alpha[-1]):g}, {float(mean[0]):.2g} at the smallest"
     yield judge(f"distance.p{p:g}", text, Expected(max=0.1), most(each_alpha(upper)), because=why)
     if p == 1 and len(upper) > 1:
         text = "dist(f, F) increases with alpha (that at the largest over that at the smallest)"
