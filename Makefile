@@ -57,12 +57,10 @@ docs: $(DEV)
 	$(PIP) -e '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
-# the pages that show what `make verify` measured
-ledger: verify
-	$(BIN)/python docs/write_ledger.py $(OUT)
-	cp $(OUT)/min2025.robust/figure.png docs/assets/robust.png
-	cp $(OUT)/min2024.fig2/figure.png docs/assets/fig2.png
-	cp $(OUT)/min2024.fig1/animation.gif docs/assets/fig1.gif
+# every exhibit at the two seeds that follow from the hash of the commit that froze the code, then the ledger
+ledger: $(INSTALLED)
+	for seed in $$($(BIN)/python -m ledger seeds); do $(BIN)/tacit verify --seed $$seed --out $(OUT)/seed-$$seed; done
+	$(BIN)/python -m ledger write $$($(BIN)/python -m ledger seeds | sed 's|\([0-9]*\) *|$(OUT)/seed-\1 |g')
 
 clean:
 	rm -rf $(VENV) site runs .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -10,11 +10,10 @@ from xml.etree import ElementTree
 import xarray as xr
 from safetensors import safe_open
 
-from tacit.lab.claims import SMOKE_REASON
+from tacit.lab.claims import BARS, REGIMES, SMOKE_REASON, SOURCES, VERDICTS, Claim
 
 FILES = ("config.json", "provenance.json", "result.nc", "claims.json", "report.html")
 FIGURES = ("figure.svg", "figure.png")
-VERDICTS = ("holds", "differs", "not testable here")
 CLAIM_KEYS = [
     "id",
     "statement",
@@ -25,6 +24,14 @@ CLAIM_KEYS = [
     "n",
     "verdict",
     "reason",
+    "source",
+    "bar",
+    "regime",
+    "interval",
+    "over",
+    "same_as",
+    "deterministic",
+    "members",
 ]
 RUN_KEYS = ["id", "scale", "seed", "folder", "seconds", "claims"]
 PROVENANCE_KEYS = {
@@ -44,9 +51,37 @@ def check_claim(claim: dict[str, Any], *, smoke: bool) -> None:
     assert claim["spread"] is None or claim["spread"] >= 0
     assert isinstance(claim["n"], int)
     assert claim["verdict"] in VERDICTS
-    assert bool(claim["reason"]) == (claim["verdict"] != "holds")
+    assert bool(claim["reason"]) == (claim["verdict"] not in ("holds", "as predicted"))
+    assert claim["source"] in SOURCES
+    for key, kinds in (("bar", BARS), ("regime", REGIMES)):
+        kind, _, line = claim[key].partition(": ")
+        assert kind in kinds, claim["id"]
+        assert line, claim["id"]
+    check_evidence(claim)
     if claim["reason"] == SMOKE_REASON:
         assert smoke
+
+
+def check_evidence(record: dict[str, Any]) -> None:
+    """A decided verdict has all of its interval on one side of the bar; what has none says why."""
+    claim = Claim.from_json(record)
+    if claim.verdict == "not testable here":
+        return
+    assert (claim.interval is None) == bool(claim.deterministic), claim.id
+    ends = claim.interval or (claim.measured,) * 2
+    if None in ends:  # infinite, and null in JSON
+        return
+    side = {
+        "holds": "inside",
+        "as predicted": "inside",
+        "differs": "outside",
+        "not as predicted": "outside",
+    }
+    assert claim.expected.side(*ends) == side.get(claim.verdict, claim.expected.side(*ends)), (
+        claim.id
+    )
+    if claim.verdict == "undecided":
+        assert claim.expected.side(*ends) == "across", claim.id
 
 
 def check_claims(claims: list[dict[str, Any]], *, smoke: bool) -> None:

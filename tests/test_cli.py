@@ -246,7 +246,7 @@ def test_run_prints_a_table(capsys: Capture, monkeypatch: pytest.MonkeyPatch) ->
     assert status([*MEAN, "--set", "alpha=.1,.2"]) == 0
     printed = capsys.readouterr().out
     assert max(map(len, printed.splitlines())) <= 80
-    for told in ("✓ holds", "✗ differs", "○ not testable", "3 claims: 1 hold, 1 differ, 1 not"):
+    for told in ("✓ holds", "✗ differs", "○ not testable", "4 claims: 1 hold, 1 differ, 2 not"):
         assert told in printed
     assert printed.splitlines()[-1] == "report: runs/toy2020.mean/report.html"
 
@@ -294,7 +294,7 @@ def test_verify_all_papers(capsys: Capture) -> None:
     printed = capsys.readouterr()
     lines = printed.out.splitlines()
     assert lines[-2:] == [
-        "6 claims: 2 hold, 2 differ, 2 not testable here",
+        "8 claims: 2 hold, 2 differ, 4 not testable here",
         "report: runs/report.html",
     ]
     assert len(printed.err.splitlines()) >= 3

@@ -32,6 +32,33 @@ def test_theorem_3_loses_a_factor_K():
     assert both > 2 * norm.sf(0.5)
 
 
+def test_34_needs_the_square_of_one_less_root_half():
+    sd = 0.2  # alpha/sqrt(D)
+    edge = 1 - math.sqrt(0.5)
+    assert edge**2 == pytest.approx(0.086, abs=5e-4)
+    assert 2 * norm.sf(edge / sd) == pytest.approx(0.143, abs=1e-3)
+    assert 2 * math.exp(-0.5 / (4 * sd**2)) == pytest.approx(0.088, abs=1e-3)
+    delta = torch.linspace(0, math.sqrt(2), 1001).double()
+    assert (delta[-1] ** 2 / 8 > edge**2).item()  # the last step, K2 = 1
+    assert ((1 - (math.sqrt(2) - delta) / 2) ** 2 > delta**2 / 8).all()
+
+
+def test_an_attack_on_figure_2_that_starts_at_zero_does_not_see_root_half():
+    """The released rule: normalised gradient steps of the exponential loss from the point itself."""
+    mixture = cluster_mixture(orthogonal_centres(10, 10), 6, 0.01 / math.sqrt(1000))
+    points = mixture.sample(500, torch.Generator().manual_seed(0))
+    net, limit = centre_net(mixture, 3.0), 0.75
+    delta = torch.zeros_like(points.x)
+    for _ in range(200):
+        moved = (points.x + delta).requires_grad_()
+        loss = torch.exp(-points.y * net(moved)).sum()
+        (slope,) = torch.autograd.grad(loss, moved)
+        delta = delta + 0.1 * slope / (slope.norm(dim=1, keepdim=True) + 1e-7)
+        delta = delta * (limit / delta.norm(dim=1, keepdim=True)).clamp(max=1.0)
+    assert (points.y * net(points.x + delta) > 0).all()
+    assert (radius(net, points.x, points.y).upper < limit).all()
+
+
 def test_proposition_1_needs_at_least():
     left = 1 - 2 * math.exp(-10 / 6) - 2 * math.exp(-10 / 4)
     right = 1 - 4 * math.exp(-1)

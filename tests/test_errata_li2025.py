@@ -285,16 +285,6 @@ def test_features_at_cosine_09_are_subtracted_and_not_only_averaged():
     assert float(other / own) == pytest.approx(-1 / 3, abs=0.03)
 
 
-def test_a_dead_neuron_tells_the_two_readings_of_figure_2_apart():
-    centre = torch.zeros(3072).double()
-    centre[0] = math.sqrt(3072)
-    dead = 1e-5 * torch.randn(1, 3072, generator=seeded(0), dtype=torch.float64)
-    w = torch.cat([centre.expand(4, -1), dead])
-    cosine = torch.nn.functional.cosine_similarity
-    assert cosine(w.mean(0), centre, dim=0) > 0.999  # Section 6.1: of the average weight
-    assert float(cosine(w, centre[None], dim=1).mean()) == pytest.approx(0.8, abs=0.02)  # caption
-
-
 def test_the_attack_of_theorem_4_5_is_longer_than_the_way_to_another_centre_for_k_below_8():
     for k in (2, 4, 7, 8, 10):
         assert (4 / math.sqrt(k) > math.sqrt(2)) == (k < 8)

@@ -114,8 +114,7 @@ from matplotlib import pyplot
 from outside.nets import Slab
 from tacit.attack import minimal
 from tacit.certify import radius
-from tacit.lab.claims import Expected
-from tacit.lab.claims.old import judge
+from tacit.lab.claim import Expected, judge
 from tacit.lab.exhibit import Outcome
 from tacit.train import descend
 
@@ -185,7 +184,10 @@ def slab(outside: ModuleType, *lead: int) -> tuple[torch.Tensor, torch.Tensor, o
 
 def test_its_exhibit_runs(outside: ModuleType) -> None:
     record = tacit.run("out2031.slab", scale="smoke", device="cpu", out="runs")
-    assert [claim.verdict for claim in record.claims] == ["holds"]
+    (claim,) = record.claims  # by the protocol from before claims had a source
+    assert (claim.verdict, claim.source) == ("as predicted", "ours")
+    page = (record.folder / "report.html").read_text(encoding="utf-8")
+    assert "A prediction or a bar of our own" in page
     (path,) = Path("runs").glob("*/nets/*.safetensors")
     assert type(load_net(path)).__name__ == "Slab"
 

@@ -17,9 +17,9 @@ from matplotlib import pyplot
 from matplotlib.figure import Figure
 
 from fakes.toy import Toy
+from tacit.base.estimate import Certain, Estimate
 from tacit.lab.bench import Bench
-from tacit.lab.claims import Expected
-from tacit.lab.claims.old import judge
+from tacit.lab.claims import Expected, Part
 from tacit.lab.exhibit import Outcome
 
 DRAWS = 1000
@@ -44,19 +44,32 @@ def run(config: Toy, bench: Bench) -> Outcome:
     data["whole"] = ("k", list(range(config.K)))
     data["yes"] = ("k", [True] * config.K)
     largest = float(abs(data["mean"] / data["alpha"]).max())
+    found_mean = Estimate(largest, largest - 0.0123, largest + 0.0123, DRAWS * len(found), "draws")
+    judge = bench.claims(
+        "Theorem 1.2", source="words", bar="derived: 3 sd", regime="inside: any noise"
+    )
+    exact = judge.but(source="formula", bar="paper: eq. (1)")
+    sums = [
+        Part(f"plus{k}", f"1 + {k}", Expected(value=1 + k), Certain(1.0 + k, "a sum"))
+        for k in (1, 2)
+    ]
+    text = "the mean is near zero, in units of [alpha] & so on"
     claims = (
-        judge(
-            "toy2020.mean.small",
-            "the mean is near zero, in units of [alpha] & so on",
-            "Theorem 1.2",
-            Expected(max=3 / DRAWS**0.5),
-            largest,
-            n=DRAWS * len(found),
-            spread=0.0123,
-            smoke=bench.smoke,
+        judge("toy2020.mean.small", text, Expected(max=0.1 + 3 / DRAWS**0.5), found_mean),
+        exact(
+            "toy2020.mean.two", "1 + 1 = 2", Expected(value=2), Certain(2.0, "a sum"), any_size=True
         ),
-        judge("toy2020.mean.two", "1 + 1 = 2", "eq. (1)", Expected(value=2), 2, n=1, smoke=False),
-        judge("toy2020.mean.odd", "1 + 1 = 3", "eq. (2)", Expected(value=3), 2, n=1, smoke=False),
+        exact(
+            "toy2020.mean.odd", "1 + 1 = 3", Expected(value=3), Certain(2.0, "a sum"), any_size=True
+        ),
+        exact.family("toy2020.mean.sums", "all sums", sums),
+        judge(
+            "toy2020.mean.sum",
+            "sums are exact",
+            Expected(max=0),
+            Certain(0, "a sum"),
+            source="check",
+        ),
     )
     return Outcome(data, claims, {"net a/b": Net(torch.eye(3)[:2], torch.ones(2))})
 

@@ -87,7 +87,7 @@ FILES = {
     """,
     "claims.py": """
         from tacit.lab.claims import Expected
-        from tacit.lab.claims.old import judge
+        from tacit.lab.claim import judge
 
         def claims(found, bench):
             share, most = float(found.share), Expected(max=1)

@@ -9,10 +9,10 @@ import torch
 import xarray as xr
 from scipy.integrate import solve_ivp
 
-from benches import verdicts
 from tacit.certify import radius
 from tacit.data import Samples, cluster_mixture, orthogonal_centres
 from tacit.errors import CallError
+from tacit.lab import Judge
 from tacit.nets import MultiClassNet, TwoLayerNet, average_net
 from tacit.papers.li2025 import EXHIBITS
 from tacit.papers.li2025._shared.compact import binary_net, classes_net, compact_problem
@@ -21,6 +21,7 @@ from tacit.papers.li2025.sweeps.figure import plain
 from tacit.papers.li2025.sweeps.settings import SMOKE, Sweep
 from tacit.papers.li2025.sweeps.sweep import Cell, class_growth, course, over_settings, swept
 from tacit.papers.li2025.thm4_5 import exhibit as thm4_5
+from tacit.papers.li2025.thm4_5.claims import in_all
 from tacit.papers.li2025.thm4_6 import exhibit as thm4_6
 from tacit.papers.li2025.thm4_7 import exhibit as thm4_7
 
@@ -170,10 +171,38 @@ def test_a_small_sweep_runs_and_is_drawn(bench, code):
 
 def test_the_radius_scales_as_the_theorem_says(bench):
     """A factor of 16 in d, two seeds: exponent 1/2 within 0.05, and the attack is certified."""
-    config = replace(TINY, k0=4, d=(1024, 16384), d0=1024, n0=100, n=(100, 200), points=12)
-    said = verdicts(thm4_5.run(config, bench))
-    held = ("radius.d", "radius.certified", "radius.order", "clean", "proof.flips", "bias.eps")
-    assert {said[id] for id in held} == {"holds"}
+    config = replace(
+        TINY,
+        k0=10,
+        k=(4, 10),
+        d=(1024, 16384),
+        d0=1024,
+        n0=100,
+        n=(100, 200),
+        points=100,
+        test=1000,
+    )
+    claims = {claim.id: claim for claim in thm4_5.run(config, bench).claims}
+    held = ("radius.certified", "radius.order", "clean", "proof.flips")
+    assert {claims[id].verdict for id in held} == {"holds"}
+    assert claims["radius.d"].measured == pytest.approx(0.5, abs=0.05)
+    assert (claims["radius.d"].n, claims["radius.d"].over) == (2, "seeds")
+    assert claims["clean"].n == 2 * config.test
+    assert all(claim.regime.startswith("outside: Assumption 4.3") for claim in claims.values())
+
+
+def test_a_ratio_in_all_settings_has_the_interval_of_its_worst_one():
+    """Means over seeds of 1 and 1.04, one noisy: the setting that may be off by a half decides."""
+    judge = Judge("here", "ours", "ours: none", "outside: none")
+    tight, loose = [1.039, 1.04, 1.041], [0.9, 1.0, 1.1]
+    assert in_all("r", "ratio", np.array([tight, tight]), 0.05, judge).verdict == "as predicted"
+    found = in_all("r", "ratio", np.array([tight, loose]), 0.05, judge)
+    assert found.verdict == "undecided"
+    assert found.measured == pytest.approx(0.04)
+    assert (
+        in_all("r", "ratio", np.array([tight, tight]) + 1, 0.05, judge).verdict
+        == "not as predicted"
+    )
 
 
 def test_numbers_on_axes_are_plain():

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 
-from tacit.lab.claims import Claim, Expected
-from tacit.lab.claims.old import judge, untestable
+from tacit.base.estimate import Certain, Estimate
+from tacit.lab.claims import Claim, Expected, Judge
 from tacit.report import words
 
+JUDGE = Judge("where", "formula", "paper: eq. (1)", "inside: all of it")
 
-def claim(measured: float = 0.5, spread: float | None = None, **expected: float) -> Claim:
-    made = judge(
-        "id",
-        "statement",
-        "where",
-        Expected(**(expected or {"value": 0.5})),
-        measured,
-        n=12345,
-        spread=spread,
-        smoke=False,
+
+def claim(measured: float = 0.5, spread: float | None = None, **more: Any) -> Claim:
+    told = {key: more.pop(key) for key in ("source", "same_as", "low", "high") if key in more}
+    low, high = (
+        told.pop(end, measured + side * (spread or 0)) for end, side in (("low", -1), ("high", 1))
+    )
+    found = (
+        Estimate(measured, low, high, 12345) if high > low else Certain(measured, "exact", 12345)
+    )
+    made = JUDGE(
+        "id", "statement", Expected(**(more or {"value": 0.5, "tolerance": 0.3})), found, **told
     )
     return Claim.from_json(made.as_json())
 
@@ -37,6 +40,7 @@ def claim(measured: float = 0.5, spread: float | None = None, **expected: float)
         (2e9, 0.5, "2e+09 ± 0.5"),
         (1.23456e-16, None, "1.2e-16"),
         (0.0, None, "0"),
+        (0.5, math.inf, "0.5 (no interval)"),
     ],
 )
 def test_a_value_has_the_digits_its_spread_supports(
@@ -45,24 +49,45 @@ def test_a_value_has_the_digits_its_spread_supports(
     assert words.measured(claim(measured, spread)) == text
 
 
+def test_a_lopsided_interval_is_shown_by_its_ends() -> None:
+    assert words.measured(claim(0.98, low=0.93, high=0.99)) == "0.980 [0.930, 0.990]"
+    assert words.measured(claim(2e9, low=1e9, high=2.1e9)) == "2e+09 [1e+09, 2.1e+09]"
+
+
 def test_what_is_not_finite() -> None:
     infinite = claim(math.inf, value=math.inf)
     assert infinite.verdict == "holds"
     assert (words.expected(infinite), words.measured(infinite)) == ("∞", "∞")
     assert words.measured(claim(math.nan)) == "not finite"
-    untested = untestable("id", "statement", "where", Expected(text="large"), "no GPU")
+    untested = JUDGE.cannot("id", "statement", Expected(text="large"), "no GPU")
     assert (words.expected(untested), words.measured(untested)) == ("large", "–")
     assert words.sample_size(untested) == "–"
 
 
 def test_counts() -> None:
-    untested = untestable("id", "statement", "where", Expected(text="large"), "no GPU")
+    untested = JUDGE.cannot("id", "statement", Expected(text="large"), "no GPU")
     assert words.totals([]) == "0 claims: none"
     assert words.totals([claim()]) == "1 claim: 1 hold"
-    assert words.totals([claim(), claim(0.4), untested, untested]) == (
-        "4 claims: 1 hold, 1 differ, 2 not testable here"
+    assert words.totals([claim(), claim(0.1), claim(0.4, 0.3), untested, untested]) == (
+        "5 claims: 1 hold, 1 differ, 1 undecided, 2 not testable here"
     )
+    assert words.totals([claim(source="ours"), claim(0.1, source="ours")]) == (
+        "2 claims: 1 as predicted, 1 not as predicted"
+    )
+
+
+def test_checks_and_repeats_are_counted_apart() -> None:
+    every = [claim(), claim(source="check"), claim(0.1, source="check"), claim(same_as="a.b:c")]
+    assert words.totals(every) == (
+        "1 claim: 1 hold; 2 checks of our own accuracy, 1 met; 1 more repeat a measurement"
+    )
+    assert words.count(every)["holds"] == 1
+
+
+def test_a_claim_says_where_it_comes_from() -> None:
+    assert words.origin(claim()) == "The paper's formula. Bar: eq. (1) (the paper's)."
     assert words.sample_size(claim()) == "12\u2009345"
+    assert words.sample_size(claim(0.5, 0.1)) == "12\u2009345 points"
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ def _print_stacked(console: Console, run: RunRecord) -> None:
     """The claims of a run one under the other, each with its numbers on a line of their own."""
     console.print()
     console.print(_run_line(run))
-    for claim in run.claims:
+    for claim in _shown(run):
         colour = _COLOURS[claim.verdict]
         numbers = (
             f"expected {words.expected(claim)}, measured {words.measured(claim)}, "
@@ -121,7 +121,7 @@ def _print_stacked(console: Console, run: RunRecord) -> None:
 
 def _add_run(table: Table, run: RunRecord) -> None:
     table.add_row("", _run_line(run))
-    for claim in run.claims:
+    for claim in _shown(run):
         table.add_row(
             _verdict(claim),
             _claim_cell(claim, _COLOURS[claim.verdict]),
@@ -130,6 +130,11 @@ def _add_run(table: Table, run: RunRecord) -> None:
             words.sample_size(claim),
         )
     table.add_section()
+
+
+def _shown(run: RunRecord) -> list[Claim]:
+    """The claims, and of the checks of our own accuracy those that are not met: the report has them all."""
+    return [claim for claim in run.claims if claim.source != "check" or claim.verdict != "holds"]
 
 
 def _run_line(run: RunRecord) -> Text:
@@ -146,7 +151,8 @@ def _indented(text: Text) -> Padding:
 
 
 def _claim_cell(claim: Claim, colour: str) -> Text:
-    cell = Text.assemble(claim.statement, "\n", (f"{claim.id} · {claim.where}", "bright_black"))
+    about = f"{claim.id} · {claim.where} · {claim.source}, {claim.regime.partition(':')[0]}"
+    cell = Text.assemble(claim.statement, "\n", (about, "bright_black"))
     if claim.reason and claim.reason != SMOKE_REASON:  # that one is told once, for all
         cell.append(f"\n{claim.reason}", colour)
     return cell

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 from tacit.base.progress import Progress
+from tacit.lab.claim import judge
 from tacit.lab.claims import Claim, Expected, Judge
-from tacit.lab.claims.old import judge
 from tacit.lab.exhibit import Scale
 from tacit.lab.parts import DiskParts
 
@@ -63,7 +63,7 @@ class Bench:
         self, id: str, statement: str, where: str, expected: Expected, measured: float,
         *, n: int, spread: float | None = None, because: str = "",
     ) -> Claim:  # fmt: skip
-        """The protocol of other packages from before claims had a source (`tacit.lab.claims.old`)."""
+        """The protocol of other packages from before claims had a source (`tacit.lab.claim`)."""
         return judge(
             id, statement, where, expected, measured,
             n=n, smoke=self.smoke, spread=spread, because=because,

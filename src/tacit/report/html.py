@@ -17,7 +17,7 @@ from tacit.lab.store import plain
 from tacit.report import words
 from tacit.report.cite import bibliography
 from tacit.report.typeset import typeset
-from tacit.report.view import Chapter, Row
+from tacit.report.view import Chapter, rows
 from tacit.version import __version__
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 HOME = Path(__file__).parent
 _PLAIN_FACTS = ("started", "device", "accelerator", "threads", "version", "commit")
+FINDINGS = {"differs": "What differs", "not as predicted": "What came out other than we predicted"}
 _LIBRARIES = ("python", "torch", "numpy", "xarray")
 
 
@@ -44,7 +45,8 @@ def run_page(sheet: Sheet, paper: Paper, svg: str, gif: bytes | None = None) -> 
         seed=order.seed,
         figure=Markup(svg[svg.index("<svg") :]),  # the XML prologue does not belong in HTML
         animation=gif and base64.b64encode(gif).decode(),
-        rows=[Row.of(claim) for claim in claims],
+        rows=rows(claims, checks=False),
+        checks=rows(claims, checks=True),
         command=order.command,
         python=f"import tacit\n\nresult = {order.python}\nresult.claims  # the table above\n"
         "result.data    # the numbers behind the figure, an xarray Dataset",
@@ -63,18 +65,18 @@ def summary_page(
     """The report over all runs of one call, grouped by paper; `failures` are one line each."""
     keys = dict.fromkeys(exhibits[run.id].paper for run in runs)
     chapters = [Chapter.of(papers[key], exhibits, runs) for key in keys]
+    entries = [entry for chapter in chapters for entry in chapter.entries]
     scales = sorted({f"{run.scale} scale, seed {run.seed}" for run in runs})
     return _render(
         "summary",
         [claim for run in runs for claim in run.claims],
         chapters=chapters,
-        findings=[
-            (entry, row)
-            for chapter in chapters
-            for entry in chapter.entries
-            for row in entry.rows
-            if row.verdict == "differs"
-        ],
+        findings={
+            title: [
+                (entry, row) for entry in entries for row in entry.rows if row.verdict == verdict
+            ]
+            for verdict, title in FINDINGS.items()
+        },
         failures=failures,
         scales="; ".join(scales),
         smoke=any(run.scale == "smoke" for run in runs),

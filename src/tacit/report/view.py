@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tacit.lab.claims import SMOKE_REASON, Claim
+from tacit.lab.claims import SMOKE_REASON, Claim, Member
 from tacit.lab.exhibit import Exhibit, Paper
 from tacit.lab.record import RunRecord
 from tacit.report import words
@@ -29,6 +29,10 @@ class Row:
     symbol: str
     tone: str
     reason: str
+    origin: str
+    regime: str
+    note: str
+    members: tuple[tuple[str, str, str], ...]
 
     @classmethod
     def of(cls, claim: Claim) -> Row:
@@ -45,7 +49,28 @@ class Row:
             tone=words.TONES[claim.verdict],
             # at smoke scale the page says so once, for all
             reason="" if claim.reason == SMOKE_REASON else claim.reason,
+            origin=words.origin(claim),
+            regime=claim.regime,
+            note=_note(claim),
+            members=tuple(_member(member) for member in claim.members),
         )
+
+
+def _note(claim: Claim) -> str:
+    """Why there is no interval, or whose measurement it is."""
+    certain = f"Deterministic: {claim.deterministic}." if claim.deterministic else ""
+    repeats = f"The measurement is that of {claim.same_as}." if claim.same_as else ""
+    return f"{certain} {repeats}".strip()
+
+
+def _member(member: Member) -> tuple[str, str, str]:
+    """Statement, expected and measured of one of a family."""
+    value = (
+        "not finite"
+        if member.measured is None
+        else words.with_interval(member.measured, member.interval)
+    )
+    return member.statement, words.expected(member), value
 
 
 @dataclass(frozen=True)
@@ -58,6 +83,7 @@ class Entry:
     figure: str
     wide: bool
     rows: tuple[Row, ...]
+    checks: tuple[Row, ...]
 
     @classmethod
     def of(cls, exhibit: Exhibit, run: RunRecord) -> Entry:
@@ -69,8 +95,14 @@ class Entry:
             duration=words.duration(run.seconds),
             figure=f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}",
             wide=_aspect(svg) > WIDE,
-            rows=tuple(Row.of(claim) for claim in run.claims),
+            rows=rows(run.claims, checks=False),
+            checks=rows(run.claims, checks=True),
         )
+
+
+def rows(claims: Iterable[Claim], *, checks: bool) -> tuple[Row, ...]:
+    """The claims about the papers, or the checks of our own accuracy."""
+    return tuple(Row.of(claim) for claim in claims if (claim.source == "check") == checks)
 
 
 @dataclass(frozen=True)

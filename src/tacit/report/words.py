@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 
-from tacit.lab.claims import VERDICTS, Claim, Verdict
+from tacit.lab.claims import SOURCES, VERDICTS, Claim, Member, Verdict
 
 SYMBOLS: dict[Verdict, str] = {
     "holds": "✓",
@@ -23,48 +23,88 @@ TONES: dict[Verdict, str] = {  # classes of the style sheet
     "vacuous": "vacuous",
     "not testable here": "untested",
 }
+BAR = {"paper": "the paper's", "derived": "derived from it", "ours": "our own"}
 COUNTED: dict[Verdict, str] = {**{v: v for v in VERDICTS}, "holds": "hold", "differs": "differ"}
+
+
+def in_ledger(claim: Claim) -> bool:
+    """Whether the claim counts: no check of our own accuracy, no second look at another claim's measurement."""
+    return claim.source != "check" and not claim.same_as
 
 
 def count(claims: Iterable[Claim]) -> dict[Verdict, int]:
     """How many claims there are of each verdict."""
-    verdicts = [claim.verdict for claim in claims]
+    verdicts = [claim.verdict for claim in claims if in_ledger(claim)]
     return {verdict: verdicts.count(verdict) for verdict in VERDICTS}
 
 
 def totals(claims: Iterable[Claim]) -> str:
-    """`58 claims: 50 hold, 3 differ, 5 not testable here`, without what does not occur."""
-    counted = count(claims)
+    """`58 claims: 50 hold, 3 differ, 5 undecided`, without what does not occur; then checks and repeats."""
+    every = list(claims)
+    counted = count(every)
     number = sum(counted.values())
     told = [f"{n} {COUNTED[verdict]}" for verdict, n in counted.items() if n]
-    return f"{number} claim{'' if number == 1 else 's'}: {', '.join(told) or 'none'}"
+    text = f"{plural(number, 'claim')}: {', '.join(told) or 'none'}"
+    checks = [claim.verdict for claim in every if claim.source == "check"]
+    checks = [verdict for verdict in checks if verdict != "not testable here"]
+    if checks:
+        text += f"; {plural(len(checks), 'check')} of our own accuracy, {checks.count('holds')} met"
+    repeats = sum(bool(claim.same_as) and claim.source != "check" for claim in every)
+    if repeats:
+        text += f"; {repeats} more repeat a measurement"
+    return text
 
 
-def expected(claim: Claim) -> str:
+def plural(number: int, noun: str) -> str:
+    """1 claim, 2 claims."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def origin(claim: Claim) -> str:
+    """Whose statement it is, and where its bar comes from."""
+    whose = SOURCES.get(claim.source, claim.source)
+    kind, _, line = claim.bar.partition(": ")
+    return f"{whose[0].upper()}{whose[1:]}. Bar: {line} ({BAR[kind]})."
+
+
+def expected(claim: Claim | Member) -> str:
     """What the paper gives; JSON has null for an infinite value, and so has nothing to show."""
     return str(claim.expected) or "∞"
 
 
 def measured(claim: Claim) -> str:
-    """The value with as many digits as its spread supports.
+    """The value with its interval.
 
     A value that is not finite is null in claims.json. Only an infinite one can agree with anything.
     """
     if claim.measured is None:
         agrees = claim.verdict in ("holds", "as predicted")
         return "∞" if agrees else "–" if claim.verdict == "not testable here" else "not finite"
-    if not claim.spread:
+    return with_interval(claim.measured, claim.interval)
+
+
+def with_interval(value: float, interval: tuple[float, float] | None) -> str:
+    """`0.316 ± 0.012`, or `0.98 [0.93, 1.00]` where the interval is lopsided: as many digits as it supports."""
+    low, high = interval or (value, value)
+    half = (high - low) / 2
+    if not half or not math.isfinite(half):
         # next to nothing is rounding error, whose digits mean nothing
-        return f"{claim.measured:.{6 if abs(claim.measured) >= 1e-6 else 2}g}"
-    decimals = 1 - math.floor(math.log10(claim.spread))
-    if 0 <= decimals <= 6 and abs(claim.measured) < 1e6:
-        return f"{claim.measured:.{decimals}f} ± {claim.spread:.{decimals}f}"
-    return f"{claim.measured:.4g} ± {claim.spread:.2g}"
+        text = f"{value:.{6 if abs(value) >= 1e-6 else 2}g}"
+        return text if not half else f"{text} (no interval)"
+    decimals = 1 - math.floor(math.log10(half))
+    fixed = 0 <= decimals <= 6 and abs(value) < 1e6
+    lopsided = abs((low + high) / 2 - value) > 0.1 * half
+    if lopsided:
+        told = [f"{x:.{decimals}f}" if fixed else f"{x:.4g}" for x in (value, low, high)]
+        return f"{told[0]} [{told[1]}, {told[2]}]"
+    return f"{value:.{decimals}f} ± {half:.{decimals}f}" if fixed else f"{value:.4g} ± {half:.2g}"
 
 
 def sample_size(claim: Claim) -> str:
-    """`n` with thin groups of three digits."""
-    return f"{claim.n:,}".replace(",", "\u2009") if claim.n else "–"
+    """`n` with thin groups of three digits, and what it counts."""
+    if not claim.n:
+        return "–"
+    return f"{claim.n:,}".replace(",", "\u2009") + (f" {claim.over}" if claim.over else "")
 
 
 def duration(seconds: float) -> str:

@@ -7,8 +7,8 @@ import math
 import pytest
 
 from tacit.errors import CallError
+from tacit.lab.claim import judge, untestable
 from tacit.lab.claims import SMOKE_REASON, Expected
-from tacit.lab.claims.old import judge, untestable
 
 
 def judged(expected, measured, **more):

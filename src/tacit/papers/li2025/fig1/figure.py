@@ -37,8 +37,8 @@ def pentagon_panel(axes: Axes, data: xr.Dataset) -> None:
     axes.contour(X, Y, score, [-1e-3, 1e-3], colors="C2", linewidths=1.8, linestyles="solid")
     line = average_net(mixture)(plane).reshape(GRID, GRID).numpy()
     axes.contour(X, Y, line, [0], colors="0.45", linewidths=2.2)
-    centres, moves = mixture.centres.numpy(), data.move.values[0]
-    height = data.pentagon_distance.sel(boundary="f_FA").values
+    centres, moves = mixture.centres.numpy(), data.move.values
+    height = data.pentagon_distance.sel(classifier="f_FA").values
     normal = mixture.centres[:3].sum(0).numpy()
     normal /= np.linalg.norm(normal)
     for j, (x, move, y) in enumerate(zip(centres, moves, mixture.labels.tolist(), strict=True)):

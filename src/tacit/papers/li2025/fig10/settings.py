@@ -33,7 +33,7 @@ EXHIBITS = (
             "smoke": Correlations(
                 dataset="digits", extractor="pixels", train=300, test=100, each=10
             ),
-            "laptop": Correlations(size=128, train=3000, test=1000),
+            "laptop": Correlations(size=128, test=1000),
             "paper": Correlations(),
         },
     ),

@@ -41,11 +41,13 @@ from tacit.papers.li2025._shared.synthetic import multi_start, train_binary, tra
 from tacit.papers.li2025.fig2cd.claims import claims
 from tacit.papers.li2025.fig2cd.figure import draw
 from tacit.papers.li2025.fig2cd.settings import Embedded
-from tacit.papers.li2025.fig10.exhibit import READINGS, substitute
+from tacit.papers.li2025.fig10.exhibit import READINGS, regime_of, substitute
 from tacit.train import Descended
 
 __all__ = ["draw", "run"]
 
+WHERE = "Section 6.1, Figure 2 (c, d)"
+UNIFORM = "paper: own-class correlations are uniformly larger than those with the other class"
 PROBE_PENALTY = 0.01  # C of scikit-learn's logistic regression, for features of length sqrt(d)
 
 
@@ -67,14 +69,15 @@ def run(config: Embedded, bench: Bench) -> Outcome:
     data = data.assign_coords(
         reading=list(READINGS), seed=seeds, net=["two", "many"], T=sorted(config.T),
         side=("feature", labels_of(k).numpy().astype(int)),
-    ).assign_attrs(test_points=len(found.test.y))  # fmt: skip
+    )  # fmt: skip
     nets = {
         f"{name}-{reading}": net
         for (reading, _), part in zip(cells[:: len(seeds)], parts[:: len(seeds)], strict=True)
         for name, net in nets_of(part, k).items()
     }
     apart = ["w_two", "w_many"]
-    return Outcome(data.drop_vars(apart), claims(data, bench), nets)
+    judge = bench.claims(WHERE, source="words", bar=UNIFORM, regime=regime_of(config))
+    return Outcome(data.drop_vars(apart), tuple(claims(data, judge)), nets)
 
 
 @dataclass(frozen=True)
@@ -122,13 +125,13 @@ def train_and_measure(
     classes = many.net.logits(test.x).argmax(-1) == test.z
     dims = {
         "cosine": ("net", "T", "feature", "weight"), "accuracy": ("net", "T"), "loss": ("net", "T"),
-        "right": ("net", "image"), "lower": ("net", "point"), "upper": ("net", "point"),
+        "lower": ("net", "point"), "upper": ("net", "point"),
     }  # fmt: skip
     return xr.Dataset(
         {name: (dim, np.stack([found[name] for found in both])) for name, dim in dims.items()}
         | {
-            "class_accuracy": float(classes.float().mean()),
-            "probe": probe_accuracy(points),
+            "class_right": ("image", classes.cpu().numpy()),
+            "probe_right": ("image", probe_right(points)),
             "w_two": (("neuron", "dim"), two.net.to("cpu").double().w.numpy()),
             "w_many": (("class", "unit", "dim"), many.net.to("cpu").double().w.numpy()),
         }
@@ -138,7 +141,7 @@ def train_and_measure(
 def of_net(
     trained: Descended[Any], mu: Float[Tensor, "k d"], test: Samples, config: Embedded
 ) -> dict[str, npt.NDArray[Any]]:
-    """Matrix, accuracy and loss at each T; at the last one who is right, and the radii of the first points."""
+    """Matrix, accuracy and loss at each T; at the last one the radii of the first points."""
     on_the_way = [moment.net for moment in trained.history]
     few = (t[: config.points].cpu().double() for t in (test.x, test.y))
     found, unit = radius(trained.net.to("cpu").double(), *few), math.sqrt(test.x.shape[1])
@@ -146,7 +149,6 @@ def of_net(
         "cosine": np.stack([matrix_of(net, mu, config.h) for net in on_the_way]),
         "accuracy": np.array([float(right(net, test).double().mean()) for net in on_the_way]),
         "loss": np.array([float(moment.loss) for moment in trained.history]),
-        "right": right(trained.net, test).cpu().numpy(),
         "lower": (found.lower / unit).numpy(),
         "upper": (found.upper / unit).numpy(),
     }
@@ -173,11 +175,11 @@ def right(net: TwoLayerNet | MultiClassNet, points: Samples) -> Bool[Tensor, " n
     return points.y * net(points.x) > 0
 
 
-def probe_accuracy(points: Points) -> float:
-    """The test accuracy in k classes of logistic regression: what the embeddings offer a linear rule."""
+def probe_right(points: Points) -> Bool[np.ndarray, " n"]:
+    """Where logistic regression in k classes is right: what the embeddings offer a linear rule."""
     probe = LogisticRegression(C=PROBE_PENALTY, max_iter=1000, tol=1e-3)
     probe.fit(points.train.x.numpy(), points.train.z.numpy())
-    return float(probe.score(points.test.x.numpy(), points.test.z.numpy()))
+    return probe.predict(points.test.x.numpy()) == points.test.z.numpy()
 
 
 def moved(points: Samples, device: str) -> Samples:

@@ -45,7 +45,7 @@ EXHIBITS = (
             "smoke": Embedded(
                 dataset="digits", extractor="pixels", train=300, test=100, h=1, T=(5, 60), points=2
             ),
-            "laptop": Embedded(size=128, train=3000, test=1000),
+            "laptop": Embedded(size=128, train=1000, test=1000, repeats=3),
             "paper": Embedded(points=500, repeats=3),
         },
     ),

@@ -13,8 +13,8 @@ class Curves:
     of sd `init` for weights and biases, T steps of size eta. `equal`: as many training points of each cluster.
 
     Trained with 2 labels: 2m neurons with biases; with k labels: h neurons a cluster, for each h. `points` test
-    points a repeat have a radius. The nets of 2 labels and of the first h are also trained for `longer` steps,
-    on the data of the first repeat (0: not at all).
+    points a repeat have a radius. The nets of 2 labels and of the first h are also trained for `longer` steps
+    (0: not at all).
     """
 
     k: int = 10
@@ -29,8 +29,8 @@ class Curves:
     eta: float = 1e-3
     T: int = 100
     longer: int = 1000
-    points: int = 250
-    repeats: int = 2
+    points: int = 120
+    repeats: int = 5
 
     def __post_init__(self) -> None:
         check_clusters(self.k, self.k1, self.d, names=("k", "k1", "d"))

@@ -11,10 +11,10 @@ The paper's lambda ~ log(eta t) leaves out the factor d/(mk): 61 in Figure 2a, s
 **Activation at the start.** Neuron r sees <w, x_i> = <w, mu_j> + <w, xi_i>, two Gaussians of one variance:
 given the first, the points of cluster j are active independently with a probability that is uniform on [0, 1].
 So |T_srj| is uniform on {0, ..., |I_j|}, and no point of a cluster activates a neuron with probability 1/(|I_j|
-+ 1). Proposition A.12 has |T_srj| >= n/(3km^2) for all of the 2mk pairs with probability 1 - m^-0.01 - ..., which
-is 0.016 at m = 5. For n/k large a pair misses that with probability 1/(3m^2), all hold with probability (1 -
-1/(3m^2))^(2mk), near exp(-2k/(3m)): with m of the order k not 1 - o(1). (Its proof takes the least <w, mu_j> over
-neurons, not over clusters too.)
++ 1). Proposition A.12 has |T_srj| >= n/(3km^2) for all of the 2mk pairs with probability 1 - m^-0.01 - 2mk
+exp(-n/(9km^2)), which is negative at Figure 2a's sizes. For n/k large a pair misses that with probability
+1/(3m^2), all hold with probability (1 - 1/(3m^2))^(2mk), near exp(-2k/(3m)): with m of the order k not 1 - o(1).
+(Its proof takes the least <w, mu_j> over neurons, not over clusters too.)
 
 **The start that Assumption 4.3 allows.** Lemma A.13, on which Lemma 5.5 at t = 1 rests, needs |<w(0), x_i>| <=
 eta sqrt(d) / (n m). But sigma_w^2 = eta k^-5 with eta = d^-2 gives k^-2.5 / sqrt(d), which is larger by d n m
@@ -31,7 +31,7 @@ import xarray as xr
 from tacit.data import Samples
 from tacit.lab import Bench, Outcome
 from tacit.papers._shared.assumptions import missing_line
-from tacit.papers.li2025._shared.coefficients import Dynamics, Seen, State, dynamics_of
+from tacit.papers.li2025._shared.coefficients import Dynamics, Seen, State, biases, dynamics_of
 from tacit.papers.li2025._shared.compact import binary_net, compact_problem
 from tacit.papers.li2025._shared.synthetic import binary_start, mixture_of, train_binary
 from tacit.papers.li2025.lemma5.claims import claims
@@ -44,10 +44,16 @@ MOMENTS = 12  # a decade
 
 
 def run(config: Coefficients, bench: Bench) -> Outcome:
-    """The descent and its coefficients, the sample's properties, and one step inside the assumptions."""
+    """The trainings, one of them against descent, many starts, and one step inside the assumptions."""
+    seeds = bench.seeds(config.repeats)
+    courses = [bench.part(f"course.{s}", partial(followed, config, bench, s)) for s in seeds]
     parts = [
-        bench.part("course", partial(followed, config, bench)),
-        bench.part("inside", partial(inside, config, bench)),
+        xr.concat(courses, "seed").assign_coords(t=courses[0].t),
+        bench.part("descent", partial(compared, config, bench)),
+        bench.part("starts", partial(starts, config, bench)),
+        xr.concat(
+            [bench.part(f"inside.{s}", partial(inside, config, bench, s)) for s in seeds], "seed"
+        ),
     ]
     data = xr.merge(parts)
     law = [growth(config.d, config.k, config.n, config.m, t) for t in config.eta * data.t.values]
@@ -62,56 +68,78 @@ def moments(config: Coefficients) -> list[int]:
     return sorted({0, config.T, *wanted.tolist()})
 
 
-def followed(config: Coefficients, bench: Bench) -> xr.Dataset:
-    """Descent in R^d to T, coefficients by the recursions to T_long and beyond, compared at the moments."""
-    stream = bench.generator("data")
+def problem_of(config: Coefficients, bench: Bench, seed: int) -> tuple[Dynamics, Samples]:
+    """The start of one training and its sample."""
+    stream = bench.generator("data", seed=seed)
     mixture = mixture_of(config.d, config.k, config.k1, generator=stream)
     samples = mixture.sample(config.n, stream)
     bench.tell(missing_line(samples, mixture))
     start = binary_start(config.d, config.m, config.sigma_w, config.sigma_w, stream)
-    problem = dynamics_of(start, mixture, samples)
-    looked = moments(config)
-    early = [t for t in looked if t <= config.T]
-    nets = {
-        moment.step: moment.net
-        for moment in train_binary(start, samples, config.eta, config.T, early).history
-    }
-    at = printed = problem.zero()
-    rows, errors, first = [], [], problem.seen(at)
+    return dynamics_of(start, mixture, samples), samples
+
+
+def followed(config: Coefficients, bench: Bench, seed: int) -> xr.Dataset:
+    """One training: coefficients by the recursions to T_long and beyond, and the sample's properties."""
+    problem, samples = problem_of(config, bench, seed)
+    at, rows, looked = problem.zero(), [], moments(config)
     for t in bench.steps(range(config.T_long + 1), "steps"):
         seen = problem.seen(at)
-        if t in nets:
-            w, b = nets[t].w, nets[t].b
-            assert b is not None, "the net has biases"
-            errors.append(
-                [
-                    t,
-                    apart(problem.rebuilt(at), w),
-                    apart(problem.rebuilt(printed), w),
-                    float((at.b - b).abs().max() / b.abs().max()),
-                ]
-            )
         if t in looked:
             rows.append(moment_of(problem, at, seen, t))
-        if t < config.T:
-            bare = Seen(seen.margin, seen.slope * problem.y, seen.active)  # l'_i as printed
-            printed = problem.step(printed, bare, config.eta)
         if t < config.T_long:
             at = problem.step(at, seen, config.eta)
-    last = at
     rows += later(problem, at, config)
-    names = list(rows[0])
-    table = np.array([[row[name] for name in names] for row in rows])
-    data = xr.Dataset({name: ("time", table[:, i]) for i, name in enumerate(names)})
-    for i, name in enumerate(("recursion", "as_printed", "bias_error"), 1):
-        data[name] = ("step", np.array(errors)[:, i])
-    data = data.assign_coords(step=[row[0] for row in errors])
-    fixed = sample_properties(problem, samples) | balance(problem, last, config)
-    own = [int(count) for count in (first.active.to(problem.z) @ problem.z).flatten().tolist()]
-    return data.assign(
-        {name: ((), value) for name, value in fixed.items()}
-        | {"least_active": ((), float(min(own)))}
-    )
+    data = xr.Dataset({name: ("time", np.array([row[name] for row in rows])) for name in rows[0]})
+    data["A6"] = ("property", list(sample_properties(problem, samples).values()))
+    return data.set_coords("t")
+
+
+def compared(config: Coefficients, bench: Bench) -> xr.Dataset:
+    """Descent in R^d to T against the recursions, with l'_i as it is and as printed; eqs. (4) and (17) at T."""
+    problem, samples = problem_of(config, bench, bench.seed)
+    looked = [t for t in moments(config) if t <= config.T]
+    history = train_binary(problem.start, samples, config.eta, config.T, looked).history
+    nets = {moment.step: moment.net for moment in history}
+    at = printed = problem.zero()
+    errors = []
+    for t in range(config.T + 1):
+        if t in nets:
+            w, b = nets[t].w, biases(nets[t])
+            off = [apart(problem.rebuilt(state), w) for state in (at, printed)]
+            errors.append([*off, float((at.b - b).abs().max() / b.abs().max())])
+        if t < config.T:
+            seen = problem.seen(at)
+            bare = Seen(seen.margin, seen.slope * problem.y, seen.active)  # l'_i as printed
+            printed = problem.step(printed, bare, config.eta)
+            at = problem.step(at, seen, config.eta)
+    names = ("recursion", "as_printed", "bias_error")
+    found = {name: ("step", row) for name, row in zip(names, np.array(errors).T, strict=True)}
+    fixed = {name: ((), value) for name, value in balance(problem, at, config).items()}
+    return xr.Dataset(found | fixed, coords={"step": list(nets)})
+
+
+def starts(config: Coefficients, bench: Bench) -> xr.Dataset:
+    """In how many of many starts each neuron has n/(3km^2) active points or more in each cluster.
+
+    Only products with the 2m first weights count: the weights' k coordinates along the centres, the triangle that
+    Gram-Schmidt makes of the rest (Bartlett 1933, as in `compact`), and noises in those k + 2m coordinates.
+    """
+    d, k, n, h = config.d, config.k, config.n, 2 * config.m
+    rng = np.random.default_rng(int(torch.randint(2**62, (), generator=bench.generator("starts"))))
+    reached = 0
+    for _ in range(config.starts):
+        below = np.tril(rng.standard_normal((h, h)), -1)
+        w = np.hstack(
+            [
+                rng.standard_normal((h, k)),
+                below + np.diag(rng.chisquare(d - k - np.arange(h)) ** 0.5),
+            ]
+        )
+        x, z = rng.standard_normal((n, k + h)), rng.integers(k, size=n)
+        x[np.arange(n), z] += math.sqrt(d)
+        active = w @ x.T + rng.standard_normal((h, 1)) >= 0  # in units of sigma_w = sigma_b
+        reached += int((active @ np.eye(k)[z]).min() >= n / (3 * k * config.m**2))
+    return xr.Dataset({"reached": ((), reached)})
 
 
 def apart(w: torch.Tensor, actual: torch.Tensor) -> float:
@@ -194,9 +222,13 @@ def balance(problem: Dynamics, at: State, config: Coefficients) -> dict[str, flo
 def sample_properties(problem: Dynamics, samples: Samples) -> dict[str, float]:
     """Proposition A.6: each property as the largest ratio of what is bounded to its bound."""
     d, (n, k) = problem.centres.shape[1], problem.z.shape
-    x, noise, z = samples.x, problem.noise, samples.z
-    size, root, log = noise.norm(dim=1), math.sqrt(d), math.log(d)
-    crossed, products = noise @ noise.T, x @ x.T
+    x, z, centres = samples.x, samples.z, problem.centres
+    size, root, log = problem.noise_size.sqrt(), math.sqrt(d), math.log(d)
+    # products of noises and of points, from those that the recursions have
+    along = problem.features * problem.feature_size.unsqueeze(1)
+    noises = problem.noises * problem.noise_size.unsqueeze(1)
+    aside = along - (centres @ centres.T)[:, z]
+    crossed, products = noises - aside[z].T, along[z] + noises
     other = z.unsqueeze(1) != z
     pair = ~torch.eye(n, dtype=torch.bool)
     same = products[~other & pair]
@@ -206,33 +238,29 @@ def sample_properties(problem: Dynamics, samples: Samples) -> dict[str, float]:
         "A6_1": float((size - root).abs().max()) / (2 * log),
         "A6_2": float(x.norm(dim=1).max()) / (3 * root),
         "A6_3": float(crossed[pair].abs().max()) / delta(d),
-        "A6_4": float((noise @ problem.centres.T).abs().max()) / delta(d),
+        "A6_4": float(aside.abs().max()) / delta(d),
         "A6_5": float(products[other].abs().max()) / delta(d),
         "A6_6": float(max(same.max() / (2 * d), d / 2 / same.min())),
         "A6_7": float((counts - share).abs().max()) / (math.sqrt(2 * share) * math.log(share)),
     }
 
 
-def inside(config: Coefficients, bench: Bench) -> xr.Dataset:
+def inside(config: Coefficients, bench: Bench, seed: int) -> xr.Dataset:
     """d = k^10, n = k^7, m = k, eta = 1/d^2, sigma_w^2 = eta/k^5: is each own neuron active after one step?"""
     k = config.inside
     d, n, m = k**10, k**7, k
     eta = d**-2
     sigma_w = math.sqrt(eta * k**-5)
-    stream = bench.generator("inside")
+    stream = bench.generator("inside", seed=seed)
     problem = compact_problem(d, k, (k + 1) // 2, n, 2 * m, stream)
     start = binary_net(problem.rows, sigma_w, stream, torch.float64)
     bound = eta * math.sqrt(d) / (n * m)
     after = train_binary(start, problem.train, eta, 1).net
-    shares = []
-    for net in (start, after):
-        z = net.w @ problem.train.x.T + (0 if net.b is None else net.b.unsqueeze(1))
-        own = net.v.sign().unsqueeze(1) == problem.train.y
-        shares.append((float((z[own] >= 0).double().mean()), float(z.abs().max())))
+    before, z = (net.w @ problem.train.x.T + biases(net).unsqueeze(1) for net in (start, after))
+    own = start.v.sign().unsqueeze(1) == problem.train.y
     return xr.Dataset(
         {
-            "inside_active": ((), shares[1][0]),
-            "inside_active_0": ((), shares[0][0]),
-            "inside_A13": ((), shares[0][1] / bound),
+            "inside_active": ((), float((z[own] >= 0).double().mean())),
+            "inside_A13": ((), float(before.abs().max()) / bound),
         }
     )

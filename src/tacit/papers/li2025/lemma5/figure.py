@@ -13,6 +13,7 @@ from tacit.papers.li2025.lemma5.settings import Coefficients
 
 def draw(data: xr.Dataset, config: Coefficients) -> Figure:
     """The recursions' errors, lambda over time, margins and their gaps, activation sets."""
+    data = data.isel(seed=0)  # one training of several
     figure = Figure(figsize=(11, 7.6))
     panels = figure.subplots(2, 2)
     recursion_panel(panels[0, 0], data)

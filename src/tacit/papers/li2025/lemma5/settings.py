@@ -8,11 +8,11 @@ from tacit.papers._shared.checks import check_at_least, check_clusters, check_po
 
 @dataclass(frozen=True)
 class Coefficients:
-    """Figure 2a's net, step by step: `T` steps of size `eta` in R^d, of the net and of its coefficients.
+    """Figure 2a's net, step by step, in `repeats` trainings: coefficients to `T_long` steps of size `eta`.
 
-    The coefficients go on alone until `T_long`, and gradient flow until eta t = `late`. The first `k1` clusters
-    are positive; there are `m` neurons of either sign. `inside`: k of a run at d = k^10, n = k^7, eta = 1/d^2,
-    sigma_w^2 = eta/k^5, the first assumption's own sizes.
+    The first net goes along in R^d to `T`; gradient flow goes on until eta t = `late`. The first `k1` clusters
+    are positive; there are `m` neurons of either sign. `starts` are drawn for activation alone. `inside`: k of
+    runs at d = k^10, n = k^7, eta = 1/d^2, sigma_w^2 = eta/k^5, the first assumption's own sizes.
     """
 
     d: int = 3072
@@ -23,9 +23,11 @@ class Coefficients:
     eta: float = 1e-3
     sigma_w: float = 1e-5
     T: int = 200
-    T_long: int = 2000
+    T_long: int = 1000
     late: float = 1e6
     inside: int = 3
+    repeats: int = 5
+    starts: int = 2000
 
     def __post_init__(self) -> None:
         check_clusters(self.k, self.k1, self.d, names=("k", "k1", "d"))
@@ -35,6 +37,8 @@ class Coefficients:
         check_at_least("T_long", (self.T_long,), self.T, "it goes on from T")
         check_at_least("late", (self.late,), 10 * self.eta * self.T_long, "a decade past T_long")
         check_at_least("inside", (self.inside,), 2, "both classes need a cluster")
+        check_at_least("repeats", (self.repeats,), 2, "intervals are over trainings")
+        check_positive("starts", (self.starts,))
         check_positive("eta", (self.eta,))
         check_at_least("sigma_w", (self.sigma_w,), 0, "a standard deviation is not negative")
 
@@ -46,7 +50,9 @@ EXHIBITS = (
         where="Section 5; Appendix A.2, A.3, B.1",
         claim="the recursions of lambda and sigma are the descent; own margins stay balanced",
         scales={
-            "smoke": Coefficients(d=300, n=100, T=60, T_long=120, late=100.0, inside=2),
+            "smoke": Coefficients(
+                d=300, n=100, T=60, T_long=120, late=100.0, inside=2, repeats=2, starts=50
+            ),
             "laptop": Coefficients(),
             "paper": Coefficients(T=1000, T_long=10_000, late=1e9),
         },

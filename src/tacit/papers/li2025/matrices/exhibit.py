@@ -32,7 +32,7 @@ a point has a noise of its own in the loss, and a memory of it in w (1/n_j of it
 pull. The share u of active points is Phi((alpha/sigma) N(0, 1)), uniform on [0, 1] for alpha = sigma, so that
 happens with probability E (1 - u)^(n_j) = 1/(n_j + 1), one in a hundred here. Only the other clusters move such a
 neuron, and their pushes may wake it by chance (the larger eta / (h init), the likelier): the probability bounds
-the share of neurons that stay dead. The mean weight of h > 1 neurons hides them.
+the share of neurons that stay dead. The caption's equivalent weight, the mean of h neurons, hides them.
 
 The paper's T = 100 is below 1/eta, and d = 3072 below k^10: outside Theorem 4.5 and Assumption 4.3.
 """
@@ -48,14 +48,17 @@ import numpy.typing as npt
 import torch
 import xarray as xr
 from jaxtyping import Float
+from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 from torch import Tensor
 
+from tacit.base.estimate import farthest, least, most
 from tacit.data import ClusterMixture, Samples
-from tacit.lab import Bench, Claim, Expected, Outcome
-from tacit.measure import cosines
+from tacit.lab import Bench, Claim, Expected, Judge, Outcome, Part
+from tacit.measure import Estimate, cosines, mean_of, proportion
 from tacit.nets import MultiClassNet, TwoLayerNet
 from tacit.papers._shared.assumptions import missing_line
+from tacit.papers._shared.fits import listed
 from tacit.papers.li2025._shared.synthetic import (
     binary_start,
     mixture_of,
@@ -63,27 +66,24 @@ from tacit.papers.li2025._shared.synthetic import (
     train_binary,
     train_classes,
 )
-from tacit.papers.li2025.matrices.figure import NAMES, draw, half_width, of_class, within
+from tacit.papers.li2025.matrices.figure import NAMES, draw, of_class
 from tacit.papers.li2025.matrices.settings import Ablation, Labels, Setting, Varied
 from tacit.train import Descended
 
 __all__ = ["draw", "run"]
 
 Pull = Callable[[Float[Tensor, "h k"]], Float[Tensor, "h k"]]
-Tell = Callable[..., Claim]
 Net = TypeVar("Net", TwoLayerNet, MultiClassNet)
 
-NEAR = 0.01  # the bar for own-class cosines, measured against an average and against the theory
-SILENT = 3  # sd of cos(w, noise): how far a cluster of the other class is pushed at most
-DIAGONAL = 0.99
+NEAR = 0.01  # of a cosine
+BARELY = "ours: .01, about two percent of 1/sqrt(5)"
 DEAD = 0.5  # cos(mu_j, w_jr): neurons are near 0 or near 1
-SLACK = f"to {SILENT} sd of the cosine of a weight and a noise (clusters are pushed until they are silent)"
+HALF = 0.5  # nearly diagonal: no entry off the diagonal above this share of the least on it
+TOO_LARGE: dict[Varied, float] = {"eta": 1e-2, "init": 1e-3}  # what Figures 6 and 7 call so
 WHERE = "Appendix E.1"
-ROTATED = (
-    "the weights are no plain averages: they subtract a part of the other class's average, which takes away "
-    "the own one's overlap with it"
-)
-NECESSARY: dict[Varied, float] = {"eta": 1e-2, "init": 1e-3}  # what Figures 6 and 7 call too large
+MOST_POINTS = 50_000  # of Figure 5
+UNIFORM = "paper: own-class correlations are uniformly larger than those with the other class"
+LEAD = "every own-class cosine exceeds every other-class one (the smallest less the largest, mean over data sets)"
 
 
 def run(config: Labels | Ablation, bench: Bench) -> Outcome:
@@ -100,7 +100,7 @@ def run_labels(config: Labels, bench: Bench) -> Outcome:
     ]
     data = xr.concat(parts, "seed")
     data = data.assign_coords({"seed": seeds, "h": list(config.h), **config.signs})
-    return Outcome(data, label_claims(data, config, bench))
+    return Outcome(data, tuple(label_claims(data, config, bench)))
 
 
 def run_values(config: Ablation, bench: Bench) -> Outcome:
@@ -117,7 +117,7 @@ def run_values(config: Ablation, bench: Bench) -> Outcome:
     data["average"] = (("value", "side"), [setting.averaged(setting.n) for setting in settings])
     labels = {"value": [float(value) for value in config.values], "side": ["own", "other"]}
     data = data.assign_coords({"seed": seeds, **labels, **settings[0].signs})
-    return Outcome(data, value_claims(data, config, bench))
+    return Outcome(data, tuple(value_claims(data, config, bench)))
 
 
 @dataclass(frozen=True)
@@ -172,20 +172,19 @@ def two_labels(setting: Setting, bench: Bench, seed: int, of: Problem | None = N
 
 
 def both_labellings(config: Labels, bench: Bench, seed: int) -> xr.Dataset:
-    """`two_labels`, and for each h the k-label net: the cosine of its mean weight, and the mean cosine."""
+    """`two_labels`, and for each h the k-label net: the cosines of its mean weights, and its dead neurons."""
     of, k = problem(config, bench, seed), config.k
-    mean_weight, mean_cosine, theory, dead = [], [], [], []
+    mean_weight, theory, dead = [], [], []
     for h in config.h:
         stream = bench.generator("start", h, seed=seed)
         start = multi_start(config.d, of.mixture.labels, h, config.init, stream)
         w = of.trained(start, partial(train_classes, eta=config.eta, T=config.T))
         mean_weight.append(matrix_of(w.mean(1), of.mixture))
         alone = matrix_of(w.flatten(0, 1), of.mixture).reshape(k, k, h)  # feature, label, unit
-        mean_cosine.append(alone.mean(-1))
         dead.append((alone[range(k), range(k)] < DEAD).sum())
         C = reduced(start.w.flatten(0, 1), None, of, many_label_pull(k, h), config)
         theory.append(entries_of(start.w.mean(1), C.unflatten(0, (k, h)).mean(1), of).numpy())
-    found = {"mean_weight": mean_weight, "mean_cosine": mean_cosine, "mean_theory": theory}
+    found = {"mean_weight": mean_weight, "mean_theory": theory}
     entries = ("h", "feature", "label")
     many = {name: (entries, np.stack(matrices)) for name, matrices in found.items()}
     return two_labels(config, bench, seed, of).assign(many | {"dead": ("h", dead)})
@@ -263,130 +262,141 @@ def dying(setting: Setting) -> float:
     return float((silent ** (setting.n / setting.k)).mean())
 
 
-def label_claims(data: xr.Dataset, config: Labels, bench: Bench) -> tuple[Claim, ...]:
-    """Section 6.1 and the caption of Figure 2."""
-    tell: Tell = partial(bench.judge, n=config.repeats)
-    own, other = (of_class(data.cosine, own=own) for own in (True, False))
-    average, slack = config.averaged(math.inf), SILENT * config.noise_cosine
-    made = [
-        tell("own", f"2 labels: own-class cosine 1/sqrt(|J|), that of the class average{scope(config)}",
-             "Figure 2a", Expected(value=average[0], tolerance=NEAR), float(own.mean()),
-             spread=half_width(own)),
-        tell("other", f"2 labels: other-class cosine of the class average, {SLACK}", "Figure 2a",
-             Expected(value=average[1], tolerance=slack), float(other.mean()), spread=half_width(other)),
-        uniform(data.cosine, "Section 6.1", tell),
-    ]  # fmt: skip
-    dead, neurons = int(data.dead.sum()), config.repeats * config.k * sum(config.h)
-    fate = dying(config)
-    lost = f"{dead} of {neurons} neurons were active at no point of their cluster at the start and stayed dead"
-    off = xr.DataArray(~np.eye(config.k, dtype=bool), dims=("feature", "label"))
-    for h in config.h:
-        matrix, who = data.mean_weight.sel(h=h), f"{config.k} labels, h = {h}: "
-        made += [
-            tell(f"diagonal.h{h}", f"{who}the smallest cosine of a feature and the mean weight of its "
-                 f"label{scope(config)}", "Figure 2b", Expected(min=DIAGONAL),
-                 float(matrix.where(~off).min()), because=lost if int(data.dead.sel(h=h).sum()) else ""),
-            tell(f"off.h{h}", f"{who}off the diagonal the centres' own cosine, {SLACK}", "Figure 2b",
-                 Expected(value=config.cosine, tolerance=slack), float(matrix.where(off).mean()),
-                 spread=half_width(matrix.where(off))),
-        ]  # fmt: skip
-    gaps = [data.cosine - data.theory, *(data.mean_weight - data.mean_theory)]
-    made += [
-        tell("alone", "single neurons: the mean over r of cos(mu_j, w_jr) in place of the cosine of the mean "
-             "weight, the smallest over h and labels", "Figure 2b", Expected(min=DIAGONAL),
-             float(data.mean_cosine.where(~off).min()), because=lost if dead else ""),
-        tell("dead", "share of neurons of the k-label nets that stay dead: at most that of those which no point "
-             "of their cluster activates at the start, 1/(n/k + 1) where alpha = sigma, to two standard errors",
-             "Theorem 4.7", Expected(max=fate, tolerance=2 * math.sqrt(fate / neurons)),
-             dead / neurons),
-        tell("theory", "entries by the reduced dynamics, k numbers a neuron: root mean square difference, the "
-             "largest over the matrices", "Section 5.1", Expected(max=NEAR / 2),
-             max(math.sqrt(float((gap**2).mean())) for gap in gaps)),
-    ]  # fmt: skip
-    return tuple(made)
+def pushed(setting: Setting, p: float) -> float:
+    """-z s/sqrt(d) where the push of the other clusters ends: Phi(-z) = z s sqrt(p/d), s = sigma/alpha."""
+    s = setting.sigma / setting.alpha / math.sqrt(setting.d)
+    return -s * float(brentq(lambda z: ndtr(-z) - z * s * math.sqrt(p), 0, 40))
 
 
-def value_claims(data: xr.Dataset, config: Ablation, bench: Bench) -> tuple[Claim, ...]:
-    """Appendix E.1: averaging at each value; for Figures 6 and 7 also that it fails at the largest one."""
-    tell: Tell = partial(bench.judge, n=config.repeats)
-    enough = [value for value in config.values if value < NECESSARY.get(config.vary, math.inf)]
-    made: list[Claim] = []
-    for value in enough:
-        made += averaging_claims(data.sel(value=value), config, value, tell)
-    if enough:
-        made.append(uniform(data.cosine.sel(value=enough), WHERE, tell))
-    made += necessary_claims(data, config, tell)
-    gaps = [
-        of_class(data.cosine - data.theory, own=own).mean(("feature", "neuron"))
-        for own in (True, False)
-    ]
-    made.append(
-        tell("theory", "mean own- and other-class cosine by the reduced dynamics, k numbers a neuron: the "
-             "largest difference at any value and seed", "Section 5.1", Expected(max=NEAR),
-             max(float(abs(gap).max()) for gap in gaps))
-    )  # fmt: skip
-    return tuple(made)
+def theorem_regime(setting: Setting) -> str:
+    """Where a training stands to Theorems 4.5 and 4.7."""
+    if setting.inside:
+        return "inside: Assumption 4.3 and T >= 1/eta, with every constant 1"
+    return "outside: Assumption 4.3 asks for d >= k^10 and n >= k^7, Theorem 4.5 for T >= 1/eta"
 
 
-def averaging_claims(
-    here: xr.Dataset, config: Ablation, value: float, tell: Tell
-) -> Iterator[Claim]:
-    """That the weights are class averages at one value."""
-    setting, at = config.at(value), f"{NAMES[config.vary]} = {value:g}"
-    own, other = (of_class(here.cosine, own=own) for own in (True, False))
-    average, slack = setting.averaged(setting.n), SILENT * setting.noise_cosine
-    because = ROTATED if average[1] > slack else ""
-    yield tell(
-        f"own.{value:g}",
-        f"{at}: own-class cosine of an average of the class's training points{scope(setting)}",
-        WHERE,
-        Expected(value=average[0], tolerance=NEAR),
-        float(own.mean()),
-        spread=half_width(own),
-        because=because,
-    )
-    yield tell(f"other.{value:g}", f"{at}: other-class cosine of such an average, {SLACK}", WHERE,
-             Expected(value=average[1], tolerance=slack), float(other.mean()),
-             spread=half_width(other), because=because)  # fmt: skip
-    if setting.k > 2:
-        counts = math.sqrt(setting.k / setting.n)
-        error = counts / math.sqrt(2 * (setting.k - 2) * config.repeats)
-        yield tell(f"spread.{value:g}", f"{at}: own-class cosines are as equal as the clusters' sizes (their sd "
-                 "over their mean is at most sqrt(k/n), to two standard errors)", WHERE,
-                 Expected(max=counts, tolerance=2 * error), within(here.cosine, setting))  # fmt: skip
+def figure_regime(config: Labels | Ablation) -> str:
+    """Where a run stands to the paper's figure."""
+    papers = Labels() if isinstance(config, Labels) else Ablation(config.vary)
+    free = ("repeats", "h") if isinstance(config, Labels) else ("repeats", config.vary)
+    if replace(config, **{name: getattr(papers, name) for name in free}) != papers:
+        return "outside: sizes of our own"
+    if isinstance(config, Ablation) and config.vary == "n" and max(config.n) < MOST_POINTS:
+        return f"shortened: n up to {max(config.n)}, where Figure 5 has {MOST_POINTS}"
+    return "inside: the figure's own sizes"
 
 
-def uniform(cosine: xr.DataArray, where: str, tell: Tell) -> Claim:
-    """The literal statement of Section 6.1."""
+def over_seeds(entries: xr.DataArray, of: int = 1) -> Estimate:
+    """The mean over data sets, each with one training, of the mean entry."""
+    each = entries.mean([name for name in entries.dims if name != "seed"])
+    return mean_of(each, of=of, over="data sets")
+
+
+def lead(cosine: xr.DataArray) -> xr.DataArray:
+    """The smallest own-class cosine less the largest other-class one, for each data set."""
     own, other = (of_class(cosine, own=own) for own in (True, False))
-    return tell(
-        "uniform",
-        "every own-class cosine exceeds every other-class cosine (measured: the smallest less the largest)",
-        where,
-        Expected(min=0.0),
-        float(own.min() - other.max()),
+    return own.min(("feature", "neuron")) - other.max(("feature", "neuron"))
+
+
+def label_claims(data: xr.Dataset, config: Labels, bench: Bench) -> Iterator[Claim]:
+    """Section 6.1, the caption of Figure 2, and what theory says of the same entries."""
+    k, count = config.k, len(config.h)
+    judge = bench.claims(
+        "Theorem 4.5, Figure 2a", source="formula", bar=BARELY, regime=theorem_regime(config)
     )
+    words_judge = judge.but(
+        where="Section 6.1", source="words", bar=UNIFORM, regime=figure_regime(config)
+    )
+    our_judge = judge.but(source="ours", bar="ours: a tenth of it")
+    own, other = (of_class(data.cosine, own=own) for own in (True, False))
+    text = "2 labels: the own-class cosine is 1/sqrt(|J|), that of the class average"
+    average = Expected(value=config.averaged(math.inf)[0], tolerance=NEAR)
+    yield judge("own", text, average, over_seeds(own))
+    yield words_judge("uniform", LEAD, Expected(min=0.0), over_seeds(lead(data.cosine)))
+
+    eye = xr.DataArray(np.eye(k, dtype=bool), dims=("feature", "label"))
+    on, off = data.mean_weight.where(eye), data.mean_weight.where(~eye)
+    alike = abs(off).max(("feature", "label")) <= HALF * on.min(("feature", "label"))
+    text = f"share of {k}-label trainings with no entry off the diagonal above half the least on it"
+    share = proportion(int(alike.sum()), alike.size, over="trainings")
+    yield words_judge("nearly", text, Expected(min=0.5), share, bar="ours: most trainings")
+    text = f"{k} labels: the cosine of a living mean weight with its feature, 1/sqrt(1 + k sigma^2/(n alpha^2))"
+    alone = 1 / math.sqrt(1 + k * (config.sigma / config.alpha) ** 2 / config.n)
+    target, living = Expected(value=alone, tolerance=NEAR), on.where(on > DEAD)
+    parts = [
+        Part(f"h{h}", f"h = {h}", target, over_seeds(living.sel(h=h), of=count)) for h in config.h
+    ]
+    yield judge.but(where="Theorem 4.7, Figure 2b").family("diagonal", text, parts)
+
+    if config.cosine == 0:
+        halves = (config.k1, k - config.k1)
+        rest = sum((k - p) * pushed(config, p) for p in halves) / k
+        for id, who, rate, value, found in (
+            ("other", "2 labels, other class", "sqrt(|J|/d)", rest, other),
+            ("off", f"{k} labels, off the diagonal", "(k-1)/sqrt(d)", pushed(config, (k - 1) ** 2), off),
+        ):  # fmt: skip
+            text = f"{who}: cosine -z s/sqrt(d), Phi(-z) = z s {rate}, s = sigma/alpha: a push ends at silence"
+            expected = Expected(value=value, tolerance=-value / 10)
+            yield our_judge(id, text, expected, over_seeds(found))
+    text = f"{k} labels: share of neurons that stay dead, at most that of those silent at their cluster at first"
+    neurons = data.sizes["seed"] * k * sum(config.h)
+    share = proportion(int(data.dead.sum()), neurons, over="neurons")
+    bar = "derived: E (1 - u)^(n/k), u the active share of a cluster; 1/(n/k + 1) at alpha = sigma"
+    yield our_judge("dead", text, Expected(max=dying(config)), share, bar=bar)
+    many = data.mean_weight - data.mean_theory
+    gaps = [data.cosine - data.theory, *(many.sel(h=h) for h in config.h)]
+    sizes = [over_seeds((gap**2).mean(gap.dims[1:]) ** 0.5, of=1 + count) for gap in gaps]
+    text = "all entries by the reduced dynamics, k numbers a neuron: root mean square difference, largest matrix"
+    yield our_judge("theory", text, Expected(max=NEAR / 2), most(sizes), bar="ours: half of .01")
 
 
-def necessary_claims(data: xr.Dataset, config: Ablation, tell: Tell) -> list[Claim]:
+def value_claims(data: xr.Dataset, config: Ablation, bench: Bench) -> Iterator[Claim]:
+    """Averaging at each value but the baseline, which is Figure 2's; for Figures 6 and 7 also where it fails."""
+    name, limit = NAMES[config.vary], TOO_LARGE.get(config.vary, math.inf)
+    judge = bench.claims(WHERE, source="words", bar=UNIFORM, regime=figure_regime(config))
+    small = [v for v in config.values if v < limit and config.at(v) != Setting()]
+    own, average = of_class(data.cosine, own=True), data.average.transpose("value", "side")
+    if small:
+        found = [over_seeds(lead(data.cosine.sel(value=v)), of=len(small)) for v in small]
+        text = f"{name} = {listed(small)}: {LEAD}"
+        yield judge("uniform", text, Expected(min=0.0), least(found))
+    # where the averages of the classes overlap, "a certain combination" (the abstract) is learned
+    plain = [v for v in small if abs(float(average.sel(value=v, side="other"))) <= NEAR]
+    if plain:
+        parts = [
+            Part(
+                f"{v:g}", f"{name} = {v:g}",
+                Expected(value=float(average.sel(value=v, side="own")), tolerance=NEAR),
+                over_seeds(own.sel(value=v), of=len(plain)),
+            )
+            for v in plain
+        ]  # fmt: skip
+        text = f"{name} = {listed(plain)}: the own-class cosine is that of an average of the class's points"
+        regime = theorem_regime(config.at(plain[0]))
+        mean_judge = judge.but(where="Theorem 4.5", source="formula", bar=BARELY, regime=regime)
+        yield mean_judge.family("own", text, parts)
+    yield from too_large(data, config, judge)
+    text = "mean own- and other-class cosine by the reduced dynamics, k numbers a neuron: largest difference"
+    gaps = [of_class(data.cosine - data.theory, own=own) for own in (True, False)]
+    count = 2 * len(config.values)
+    off = [over_seeds(gap.sel(value=v), of=count) for gap in gaps for v in data.value.values]
+    our_judge = judge.but(where="Section 5.1", source="ours", bar=BARELY)
+    yield our_judge("theory", text, Expected(max=NEAR), farthest(off, 0.0))
+
+
+def too_large(data: xr.Dataset, config: Ablation, judge: Judge) -> Iterator[Claim]:
     """Figures 6 and 7: averaging fails at the largest value that they show; and at the largest tried here."""
-    shown, most = NECESSARY.get(config.vary, math.inf), max(config.values)
+    shown, name = TOO_LARGE.get(config.vary, math.inf), NAMES[config.vary]
     own = of_class(data.cosine, own=True)
-    means, average = own.mean(("seed", "feature", "neuron")), data.average.sel(side="own")
-    fails = data.value.values[(means < average - NEAR).values]
-    name = NAMES[config.vary]
+    bar = data.average.sel(side="own") - NEAR
+    fails = data.value.values[(own.mean(("seed", "feature", "neuron")) < bar).values]
     first = f"averaging fails first at {min(fails):g}" if len(fails) else "nothing tried here fails"
-    cases = [("necessary", shown, WHERE)] if shown in config.values else []
-    cases += [("necessary.beyond", most, WHERE + ", beyond it")] if most > shown else []
-    return [
-        tell(id, f"{name} = {value:g} is too large for averaging: the own-class cosine misses that of the "
-             f"average by more than {NEAR:g}", where, Expected(max=float(average.sel(value=value)) - NEAR),
-             float(means.sel(value=value)), spread=half_width(own.sel(value=value)),
-             because=f"the weights still average at {name} = {value:g}; {first}")
-        for id, value, where in cases
-    ]  # fmt: skip
-
-
-def scope(setting: Setting) -> str:
-    """Said where it is so."""
-    return "" if setting.inside else " (outside Assumption 4.3)"
+    for value in config.values:
+        if value < shown or value not in (shown, max(config.values)):
+            continue
+        id, source = ("necessary", "words") if value == shown else ("necessary.beyond", "ours")
+        text = f"{name} = {value:g} is too large for averaging: the own-class cosine is not the average's"
+        expected = Expected(max=float(bar.sel(value=value)))
+        because = f"the weights still average at {name} = {value:g}; {first}"
+        found = over_seeds(own.sel(value=value))
+        yield judge(id, text, expected, found, source=source, bar=BARELY, because=because)

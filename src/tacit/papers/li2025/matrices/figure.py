@@ -9,7 +9,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.image import AxesImage
 from scipy.special import wrightomega
-from scipy.stats import t as student
 
 from tacit.papers._shared.panels import MARKERS, THEORY, mark
 from tacit.papers.li2025.matrices.settings import Ablation, Labels, Setting, Varied
@@ -39,22 +38,6 @@ def draw(data: xr.Dataset, config: Labels | Ablation) -> Figure:
 def of_class(cosine: xr.DataArray, *, own: bool) -> xr.DataArray:
     """The entries of features of the neuron's own class, or of the other; NaN elsewhere."""
     return cosine.where((cosine.feature_sign == cosine.neuron_sign) == own)
-
-
-def within(cosine: xr.DataArray, setting: Setting) -> float:
-    """The sd of cosines among the clusters of a neuron's class, over their mean; root mean square over all."""
-    own = of_class(cosine, own=True)
-    square = (own / own.mean("feature") - 1) ** 2
-    total = float(square.sum("feature").sum("neuron").mean())
-    return math.sqrt(total / (setting.m * (setting.k - 2)))
-
-
-def half_width(cosine: xr.DataArray) -> float | None:
-    """Of the 95% interval of the mean over data sets (Student)."""
-    means = cosine.mean([name for name in cosine.dims if name != "seed"]).values
-    if len(means) < 2:
-        return None
-    return float(student.ppf(0.975, len(means) - 1) * means.std(ddof=1) / math.sqrt(len(means)))
 
 
 def halves(figure: Figure) -> tuple[SubFigure, SubFigure]:

@@ -75,18 +75,13 @@ class Setting:
         neurons = [1] * self.m + [-1] * self.m
         return {"feature_sign": ("feature", features), "neuron_sign": ("neuron", neurons)}
 
-    @property
-    def noise_cosine(self) -> float:
-        """The sd of <w, noise> on the scale of cos(w, mu): sigma / (alpha sqrt(d))."""
-        return self.sigma / (self.alpha * math.sqrt(self.d))
-
 
 @dataclass(frozen=True)
 class Labels(Setting):
     """2 labels, and k labels with `h` neurons for each, on `repeats` data sets."""
 
     h: tuple[int, ...] = (1, 3, 5)
-    repeats: int = 2
+    repeats: int = 5
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -115,7 +110,7 @@ class Ablation:
     sigma: float = 1.0
     cosine: tuple[float, ...] = (0.0,)
     T: int = 100
-    repeats: int = 2
+    repeats: int = 4
 
     def __post_init__(self) -> None:
         for name in VARIED:
@@ -184,7 +179,7 @@ EXHIBITS = (
         "More data do not prevent averaging",
         "the weights average the features at every n",
         Ablation("n", k=4, k1=2, d=60, n=(40, 100, 200), T=20),
-        Ablation("n", n=(1000, 2500, 6000)),
+        Ablation("n", n=(1000, 2500, 6000), repeats=3),
         Ablation("n", n=(1000, 10_000, 50_000), repeats=3),
     ),
     _ablation(

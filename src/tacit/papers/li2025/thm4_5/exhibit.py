@@ -107,8 +107,8 @@ def measure(
                 "bias": float(trained.b.abs().max()) if trained.b is not None else 0.0,
                 "clean": float((found(test.x) * test.y > 0).double().mean()),
                 "radius": float(reach.median()),
-                "most": float(reach.max()),
                 "flipped": float((found(test.x + rho) * test.y <= 0).double().mean()),
+                "halved": float((found(test.x + rho / 2) * test.y <= 0).double().mean()),
             }
         )
     return xr.Dataset({name: ("time", np.array([row[name] for row in rows])) for name in rows[0]})

@@ -24,7 +24,7 @@ def draw(data: xr.Dataset, config: Biases) -> Figure:
 
 def bias_panel(axes: Axes, data: xr.Dataset) -> None:
     """Colour: (radius of + and - averaged) / sqrt(d/k) where accurate; white where not."""
-    both = ((data.median_plus + data.median_minus) / 2).where(data.accuracy >= ACCURATE)
+    both = data["median"].sel(end="median").mean("side").where(data.accuracy >= ACCURATE)
     b = data.b_plus.values
     image = axes.pcolormesh(b, b, both.transpose("b_minus", "b_plus"), vmin=0, vmax=1.05)
     for sign in (1, -1):

@@ -7,8 +7,10 @@ without a spread counts as deterministic, as it always did.
 from __future__ import annotations
 
 from tacit.base.estimate import Certain, Estimate
-from tacit.lab.claims.claim import Claim
-from tacit.lab.claims.expected import Expected, finite
+from tacit.lab.claims.claim import Claim as Claim
+from tacit.lab.claims.expected import Expected as Expected
+from tacit.lab.claims.expected import finite
+from tacit.lab.claims.judge import SMOKE_REASON as SMOKE_REASON
 from tacit.lab.claims.judge import Judge
 
 BAR = "ours: the exhibit uses the protocol from before claims said where their bar comes from"

@@ -1,0 +1,106 @@
+"""The commands of the ledger; see the package's own words."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import ledger
+from ledger.pages import write_pages
+from ledger.records import DECIDED, Entry, collect, flips, keep, runs_in, seeds_of, unbacked
+from tacit import exhibits
+from tacit.report import words
+
+DOCUMENT = Path("docs/ledger.json")
+
+
+def frozen() -> str:
+    """The commit that last changed the code."""
+    told = subprocess.run(
+        ["git", "log", "-1", "--format=%H", "--", "src/tacit"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return told.stdout.strip()
+
+
+def seeds(*commit: str) -> None:
+    """Print the two seeds of the commit, by default of the one that last changed src/tacit."""
+    print(*seeds_of(commit[0] if commit else frozen()))
+
+
+def take(*folders: str) -> None:
+    """Keep the claims of larger runs."""
+    for folder in folders:
+        print(keep(Path(folder)))
+
+
+def write(*folders: str) -> None:
+    """The ledger of two seeds."""
+    if len(folders) != 2:
+        raise SystemExit("python -m ledger write RUNS RUNS: the run folders of two seeds")
+    entries = collect(map(Path, folders), [exhibit.id for exhibit in exhibits()])
+    save(entries, "No third seed has judged this ledger yet.")
+    changed = [entry for entry in entries if len(set(entry.verdicts)) > 1]
+    print(
+        f"{len(changed)} verdicts change between the two seeds:",
+        *(e.key for e in changed),
+        sep="\n  ",
+    )
+    missing = unbacked(entries)
+    print(
+        f"{len(missing)} differences inside a paper's regime have no erratum or finding:",
+        *(e.key for e in missing),
+        sep="\n  ",
+    )
+
+
+def judge(*folders: str) -> None:
+    """A third seed beside the ledger: how many decided verdicts it does not repeat, each with its interval."""
+    document = json.loads(DOCUMENT.read_text(encoding="utf-8"))
+    entries = [Entry.from_json(record) for record in document["claims"]]
+    runs = runs_in(Path(folders[0]))
+    laptop = [
+        entry
+        for entry in entries
+        if entry.exhibit in runs and entry.made.scale == runs[entry.exhibit].scale
+    ]
+    decided = sum(entry.claim.verdict in DECIDED for entry in laptop)
+    found = flips(laptop, runs)
+    seed = next(iter(runs.values())).seed
+    told = [
+        f"Judged by a third seed, {seed}: {len(found)} of {decided} decided verdicts "
+        f"({100 * len(found) / max(decided, 1):.1f}%) are not repeated.\n"
+    ]
+    for entry, claim in found:
+        told.append(
+            f"- `{entry.key}`: {entry.claim.verdict} ({words.measured(entry.claim)}), at the third seed "
+            f"{claim.verdict} ({words.measured(claim)}), expected {words.expected(claim)}"
+        )
+    save(entries, "\n".join(told))
+
+
+def save(entries: list[Entry], judged: str) -> None:
+    """The document and the pages."""
+    document = {"judged": judged, "claims": [entry.as_json() for entry in entries]}
+    DOCUMENT.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    print(write_pages(entries, judged))
+    print(judged)
+
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "seeds": seeds,
+    "take": take,
+    "write": write,
+    "judge": judge,
+}
+
+if __name__ == "__main__":
+    command = COMMANDS.get(sys.argv[1] if len(sys.argv) > 1 else "")
+    if command is None:
+        raise SystemExit(ledger.__doc__)
+    command(*sys.argv[2:])
