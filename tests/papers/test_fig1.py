@@ -31,8 +31,8 @@ def bench():
     return new_bench(seed=7)
 
 
-SPHERES = Spheres(h=30, n=30, frames=24, repeats=2)
-CIRCLE = Circle(h=24, frames=24, repeats=2)
+SPHERES = Spheres(h=30, n=30, frames=24, repeats=4)
+CIRCLE = Circle(h=24, frames=24, repeats=3)
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +48,22 @@ def circles(bench):
 def test_figure_1_says_what_the_caption_says_but_for_one_note(spheres):
     found = verdicts(spheres)
     assert found.pop("elsewhere.p3") == "differs"
+    made = {claim.id: claim for claim in spheres.claims}
+    # a share of a few dozen neurons: all of them, and whether that shows 95 of 100 depends on how many
+    at_one = made["elsewhere.p1"]
+    assert (at_one.measured, at_one.over) == (1, "neurons")
+    assert found.pop("elsewhere.p1") == ("holds" if at_one.interval[0] >= 0.95 else "undecided")
     assert set(found.values()) == {"holds"}
     assert {"averages", "centres", "every", "settle.p1", "settle.p3", "small"} <= set(found)
+    assert {(made[id].n, made[id].over) for id in ("averages", "settle.p3")} == {(4, "trainings")}
+
+
+def test_one_training_decides_nothing_about_the_next(bench):
+    alone = fig1.run(replace(SPHERES, repeats=1), bench)
+    found = verdicts(alone)
+    assert {found[id] for id in ("averages", "centres", "every", "settle.p1", "small")} == {
+        "undecided"
+    }
 
 
 @pytest.mark.parametrize("p", [1.0, 3.0])
@@ -83,7 +97,7 @@ def test_settled_is_the_moment_after_the_last_large_angle():
     assert fig1.settled(data).values.tolist() == [3, 4, 0]
 
 
-def test_neurons_elsewhere_and_idle_ones_are_counted_by_hand():
+def test_neurons_elsewhere_are_counted_by_hand():
     # at the average; at a centre, which p = 1 has not learned; away from all data; a negative one at mu_1
     end = torch.tensor(
         [[0.5**0.5, 0.5**0.5, 0.0], [1.0, 0.0, 0.0], [-1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
@@ -96,26 +110,14 @@ def test_neurons_elsewhere_and_idle_ones_are_counted_by_hand():
     found = fig1.neurons_elsewhere(past, *fig1.LEARNED[1.0], x)
     assert (found.number, found.active) == (3, 2)
     assert found.norm == pytest.approx(math.sqrt(1e-2 / 4))
-    start = (
-        end * torch.tensor([[1.0], [1.0], [5e-4], [1.0]]).double()
-    )  # the third had half its norm of 1e-3
-    change, number = fig1.idle_change(past, start, x)
-    assert number == 1
-    assert change == pytest.approx(math.log(2))
 
 
 def test_alpha0_says_what_the_poster_says(circles):
     found = verdicts(circles)
+    assert found.pop("p1.lone") == "as predicted"
     assert set(found.values()) == {"holds"}
-    assert {
-        "p1.average",
-        "p1.lone",
-        "p2.still",
-        "p3.closer",
-        "p1.field",
-        "idle",
-        "p1.learned",
-    } <= set(found)
+    assert {"p1.average", "p2.still", "p3.closer", "p1.field", "p1.learned"} <= set(found)
+    assert {(claim.n, claim.over) for claim in circles.claims} == {(3, "starts")}
 
 
 def test_the_field_alone_follows_its_closed_forms():
@@ -151,9 +153,9 @@ def test_the_field_in_angles_is_the_alignment_field(phi, p, sign):
 
 
 def test_a_field_that_is_not_followed_is_noticed(circles, bench):
-    """The test of the test: angles of p = 3 are not those of the field of p = 2, nor still."""
+    """The test of the test: neurons that turn by five degrees do not follow the field, nor are they still."""
     data = circles.data.copy(deep=True)
-    data.phi.loc[{"p": 2.0}] = data.phi.sel(p=3.0).values
+    data.phi.loc[{"p": 2.0}] += 5.0 * (data.time > 0)
     found = {claim.id: claim.verdict for claim in alpha0.claims(data, CIRCLE, bench)}
     assert found["p2.still"] == found["p2.field"] == "differs"
 

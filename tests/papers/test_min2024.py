@@ -114,6 +114,7 @@ def test_a_bound_is_judged_where_it_can_fail():
     visible, beyond = Tail(500, 10_000, 2.0, 4.0), Tail(0, 10_000, 2.0, 100.0)
     silent = bound_claim(JUDGE, "F", "", [Tail(500, 10_000, 8.0, 1.0)])
     assert (silent.verdict, "1 or more in all 1" in silent.reason) == ("vacuous", True)
+    assert bound_claim(JUDGE, "F", "", [beyond]).verdict == "not testable here"
     decided = bound_claim(JUDGE, "F", "", [visible, beyond])
     assert (decided.verdict, "1 of 2 settings can tell" in decided.statement) == ("holds", True)
     # as many events as the bound allows: the interval has C = 1/2 inside

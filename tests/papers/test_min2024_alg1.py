@@ -40,15 +40,27 @@ def test_function_distance_finds_the_known_distance(p):
 
 def test_the_released_offset_stalls_where_the_printed_algorithm_arrives(bench):
     config = Estimates(
-        D=(12, 400), K=4, K1=2, p=(1.0, 3.0), N1=2000, N2=30, max_iter=400, budgets=(10,), plane=2
+        D=(12, 400),
+        K=4,
+        K1=2,
+        p=(1.0, 3.0),
+        N1=2000,
+        N2=30,
+        max_iter=400,
+        budgets=(10,),
+        plane=2,
+        repeats=3,
     )
     outcome = alg1.run(config, bench)
     claims = {claim.id: claim for claim in outcome.claims}
-    exact = ("lower", "upper", "plane", "printed.p1", "printed.p3", "released.p1")
+    exact = ("lower", "upper", "plane", "printed.p1", "released.p1")
     assert {name: claims[name].verdict for name in exact} == dict.fromkeys(exact, "holds")
     assert claims["released.p3"].verdict == "differs"
     assert "1e-7" in claims["released.p3"].reason
     assert claims["released.p3"].measured < 0.1
+    assert claims["printed.p3"].measured == pytest.approx(1, abs=0.05)
+    assert (claims["printed.p3"].n, claims["printed.p3"].over) == (3, "runs")
+    assert {claims[name].source for name in exact[:3]} == {"check"}
     assert len(alg1.draw(outcome.data, config).axes) == 3
 
 

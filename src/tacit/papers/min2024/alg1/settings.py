@@ -33,7 +33,7 @@ class Estimates:
     max_iter: int = 2000
     budgets: tuple[int, ...] = (10, 30, 100, 300, 1000)
     plane: int = 10
-    repeats: int = 1
+    repeats: int = 3
 
     def __post_init__(self) -> None:
         for D in self.D:

@@ -81,9 +81,12 @@ def bound_claim(judge: Judge, id: str, statement: str, found: list[Tail]) -> Cla
     seen = [t for t in found if t.b and t.events >= VISIBLE]
     text = f"{statement}, C = 1/2 (largest C; {len(telling)} of {of} settings can tell)"
     expected = Expected(min=C)
-    if not telling:
+    if all(t.bound() >= 1 for t in found):
         why = f"at C = 1/2 the bound is 1 or more in all {of} settings: nothing can violate it"
         return judge(id, text, expected, Certain(C, "no setting can tell", of), vacuous=why)
+    if not telling:
+        why = f"where the bound is below 1 it is below {reach:.2g}, the limit of no event in {found[0].n:,}"
+        return judge.cannot(id, text, expected, why)
     largest = least(constant(t, of) for t in {*telling, *seen})
     return judge(id, text, expected, largest, because="the counts exclude C = 1/2")
 
@@ -136,19 +139,15 @@ def radius_claims(
     for net in map(str, critical.net.values):
         theory = 1 / np.sqrt(config.K) if net == "F" else np.full(len(config.K), math.sqrt(0.5))
         text = f"the critical radius of {net} is {'1/sqrt(K)' if net == 'F' else 'sqrt(2)/2'}"
-        still, noisy = (
-            (critical.sel(net=net, points=points).transpose("K", "end").values.T / theory).T
-            for points in ("centres", "noisy")
-        )
-        exact = Certain(
-            float(np.abs(still[:, 0] - 1).max()), "exact radii of given points", sum(config.K)
-        )
+        ratio = critical.sel(net=net).transpose("points", "end", "K").values / theory
+        off, number = float(np.abs(ratio[0, 0] - 1).max()), sum(config.K)
+        exact = Certain(off, "exact radii of given points", number)
         yield judge(f"radius.{net}.centres", f"{text} at the centres (largest relative gap)", Expected(max=1e-6),
                     exact, bar="ours: rounding of the exact radii", any_size=True,
                     same_as=same_as and f"{same_as}:radius.{net}.centres")  # fmt: skip
         text += f" at alpha = {config.alpha:g}, D = {config.D} (largest relative gap of a median over K)"
-        points = min(config.n, 20_000)
-        found = [Estimate(value, low, high, points) for value, low, high in noisy.tolist()]
+        n = min(config.n, 20_000)
+        found = [Estimate(value, low, high, n) for value, low, high in ratio[1].T.tolist()]
         yield judge(f"radius.{net}.noisy", text, Expected(max=0.01), farthest(found),
                     bar="ours: 1%; noise moves a coordinate by alpha/sqrt(D), here 1% of the least radius",
                     same_as=same_as and f"{same_as}:radius.{net}.noisy")  # fmt: skip

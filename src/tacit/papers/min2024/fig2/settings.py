@@ -34,12 +34,12 @@ class Conjecture:
     h: int = 2000
     n: int = 20_000
     p: tuple[float, ...] = (1.0, 3.0)
-    alpha: tuple[float, ...] = (0.01, 0.1, 0.2, 0.3)
+    alpha: tuple[float, ...] = (0.01, 0.1, 0.3)
     init: float = 1e-7
     log_loss: float = -11.0
     radius: tuple[float, ...] = RADII
     points: int = 500
-    repeats: int = 2
+    repeats: int = 3
 
     def __post_init__(self) -> None:
         check_clusters(self.K, self.K1, self.D)
@@ -83,7 +83,7 @@ EXHIBITS = (
         claim="at K = 20 the ReLU net breaks earlier, at 1/sqrt(20); at p = 3 nothing changes",
         scales={
             "smoke": Conjecture(**SMOKE, K=5, K1=2),  # type: ignore[arg-type]
-            "laptop": Conjecture(K=20, K1=8, alpha=(0.01, 0.1, 0.3), repeats=1),
+            "laptop": Conjecture(K=20, K1=8, alpha=(0.1, 0.3)),
             "paper": Conjecture(**PAPER, K=20, K1=8),  # type: ignore[arg-type]
         },
         code="tacit.papers.min2024.fig2.exhibit",

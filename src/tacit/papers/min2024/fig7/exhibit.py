@@ -6,6 +6,7 @@ towards the closer centre.
 """
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import torch
@@ -13,7 +14,8 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tacit.lab import Bench, Claim, Expected, Outcome, judge
+from tacit.base.estimate import Certain
+from tacit.lab import Bench, Claim, Expected, Judge, Outcome
 from tacit.measure import alignment_field
 from tacit.papers.min2024.fig7.settings import Field
 
@@ -32,30 +34,32 @@ def run(config: Field, bench: Bench) -> Outcome:
         {"angle": (("p", "phi"), angle.numpy()), "field": (("p", "phi", "axis"), fields.numpy())},
         coords={"p": list(config.p), "phi": phi.numpy()},
     )
-    claims = [claim for p in config.p if (claim := statement(p, phi.numpy(), data)) is not None]
-    return Outcome(data, tuple(claims))
+    judge = bench.claims(
+        WHERE, source="formula", bar=f"ours: {ROUNDING:g}, rounding", regime="inside: K = K1 = 2"
+    )
+    return Outcome(data, tuple(claims(judge, phi.numpy(), data)))
 
 
-def statement(p: float, phi: np.ndarray, data: xr.Dataset) -> Claim | None:
-    """What the caption says of this p; nothing for a p it does not speak of."""
-    angle = data.angle.sel(p=p).values
-    n = len(phi)
-    if p == 1:
-        gap = float(np.abs(angle - math.pi / 4).max())
-        text = "p = 1: x^(1)(w) is parallel to the class average (largest angle, radians)"
-        return judge("p1", text, WHERE + ", (52)", Expected(max=ROUNDING), gap, n=n, smoke=False)
-    if p == 2:
-        gap = float(np.abs(angle - phi).max())
-        text = "p = 2: x^(2)(w) is parallel to w (largest angle, radians)"
-        return judge("p2", text, WHERE + ", (53)", Expected(max=ROUNDING), gap, n=n, smoke=False)
-    if p > 2:
-        # past w on the side of the closer centre, at every angle but the bisector itself
-        off = np.abs(phi - math.pi / 4) > 1e-9
-        past = np.where(phi < math.pi / 4, phi - angle, angle - phi)[off]
-        text = f"p = {p:g}: x^(p)(w) lies beyond w towards the closer centre (share of directions)"
-        share = float((past > 0).mean())
-        return judge(f"p{p:g}", text, WHERE + ", (54)", Expected(min=1.0), share, n=n, smoke=False)
-    return None
+def claims(judge: Judge, phi: np.ndarray, data: xr.Dataset) -> Iterator[Claim]:
+    """What the caption says of each p; nothing for a p it does not speak of."""
+    for p in map(float, data.p.values):
+        angle = data.angle.sel(p=p).values
+        if p in (1, 2):
+            goal, name = (math.pi / 4, "the class average") if p == 1 else (phi, "w")
+            text = f"p = {p:g}: x^({p:g})(w) is parallel to {name} (largest angle, radians)"
+            gap = Certain(float(np.abs(angle - goal).max()), "a closed form", len(phi))
+            where = f"{WHERE}, (5{p + 1:g})"
+            yield judge(f"p{p:g}", text, Expected(max=ROUNDING), gap, where=where, any_size=True)
+        elif p > 2:
+            # past w on the side of the closer centre, at every angle but the bisector itself
+            off = np.abs(phi - math.pi / 4) > 1e-9
+            past = np.where(phi < math.pi / 4, phi - angle, angle - phi)[off]
+            text = (
+                f"p = {p:g}: x^(p)(w) lies beyond w towards the closer centre (share of directions)"
+            )
+            share = Certain(float((past > 0).mean()), "a closed form at each direction", len(past))
+            yield judge(f"p{p:g}", text, Expected(min=1.0), share, where=WHERE + ", (54)", any_size=True,
+                        bar="paper: towards the closer centre, wherever w is")  # fmt: skip
 
 
 def draw(data: xr.Dataset, config: Field) -> Figure:
