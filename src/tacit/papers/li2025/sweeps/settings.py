@@ -13,6 +13,7 @@ class Sweep:
 
     Half of the clusters are positive. `m` neurons of either sign (binary), `h` a cluster (multi-class);
     `steps` steps of size `eta`, then growing ones. `points` test points get a radius, `test` a clean label.
+    `starts` short trainings (multi-class) count the labels that die.
     """
 
     d0: int = 4096
@@ -30,6 +31,7 @@ class Sweep:
     points: int = 100
     test: int = 5000
     repeats: int = 3
+    starts: int = 1000
 
     def __post_init__(self) -> None:
         for name in ("d", "k", "n", "time"):
@@ -50,7 +52,7 @@ class Sweep:
             raise CallError(
                 f"time={as_text(self.time)}: 1 must be among them (eta T = 1, the base of all sweeps)"
             )
-        for name in ("m", "h", "steps", "points", "test"):
+        for name in ("m", "h", "steps", "points", "test", "starts"):
             check_at_least(name, (getattr(self, name),), 1)
         check_at_least("repeats", (self.repeats,), 2, "intervals are over seeds")
         check_positive("eta", (self.eta,))
