@@ -79,20 +79,8 @@ EXHIBITS = (
         claim="2 labels leave the radius at sqrt(d/k), k labels bring it near sqrt(d/2); what else does?",
         scales={
             "smoke": Story(
-                d=60,
-                k=4,
-                k1=2,
-                n=80,
-                points=6,
-                m=4,
-                wide=4,
-                T=40,
-                eta=0.01,
-                width=30,
-                sigma=0.5,
-                repeats=2,
-                trainings=3,
-                hardened=2,
+                d=60, k=4, k1=2, n=80, points=6, m=4, wide=4, T=40, eta=0.01, width=30, sigma=0.5, repeats=2,
+                trainings=3, hardened=2,
             ),
             "laptop": Story(),
             "paper": Story(
@@ -100,4 +88,4 @@ EXHIBITS = (
             ),
         },
     ),
-)
+)  # fmt: skip

@@ -61,38 +61,15 @@ class Sweep:
         check_at_least(
             "d", (min(self.d0, *self.d),), self.n0 + rows + self.k0, "n0 + neurons + k0: the span"
         )
-        check_at_least(
-            "d0",
-            (self.d0,),
-            max(self.n0, *self.n) + rows + max(self.k),
-            "n + neurons + k: the span",
-        )
+        most = max(self.n0, *self.n) + rows + max(self.k)
+        check_at_least("d0", (self.d0,), most, "n + neurons + k: the span")
 
 
 SMOKE = Sweep(
-    d0=256,
-    k0=4,
-    n0=40,
-    d=(256, 512),
-    k=(2, 4),
-    n=(40, 80),
-    time=(0.1, 1.0, 10.0),
-    steps=100,
-    eta=1e-2,
-    points=6,
-    test=200,
-    repeats=2,
-)
-
-
+    d0=256, k0=4, n0=40, d=(256, 512), k=(2, 4), n=(40, 80), time=(0.1, 1.0, 10.0), steps=100, eta=1e-2, points=6,
+    test=200, repeats=2,
+)  # fmt: skip
 PAPER = Sweep(
-    d0=8192,
-    n0=1000,
-    d=(2048, 4096, 8192, 16384, 32768),
-    k=(4, 8, 16, 32, 64),
-    n=(250, 500, 1000, 2000),
-    time=(0.1, 0.3, 1.0, 10.0, 1e3, 1e5, 1e8),
-    points=500,
-    test=50_000,
-    repeats=5,
-)
+    d0=8192, n0=1000, d=(2048, 4096, 8192, 16384, 32768), k=(4, 8, 16, 32, 64), n=(250, 500, 1000, 2000),
+    time=(0.1, 0.3, 1.0, 10.0, 1e3, 1e5, 1e8), points=500, test=50_000, repeats=5,
+)  # fmt: skip
