@@ -28,10 +28,10 @@ import xarray as xr
 from scipy.optimize import brentq
 
 from tacit.data import Samples
-from tacit.lab import Bench, Claim, Expected
+from tacit.lab import Bench
 from tacit.measure import Estimate, mean_of
 from tacit.nets import MultiClassNet, TwoLayerNet
-from tacit.papers._shared.fits import exponent, listed
+from tacit.papers._shared.fits import exponent
 from tacit.papers.li2025.sweeps.settings import Sweep
 from tacit.train import Descended
 
@@ -110,31 +110,6 @@ def course(
             net = train(net, samples, step, AT_ONCE).net
             elapsed += AT_ONCE * step
         yield net
-
-
-def exponent_claim(
-    id: str,
-    statement: str,
-    where: str,
-    theory: float,
-    along: xr.DataArray,
-    bench: Bench,
-    because: str = "",
-) -> Claim:
-    """The fitted exponent of `along` (axis, seed) in its axis, within NEAR of the theory's."""
-    (axis,) = (name for name in along.dims if name != "seed")
-    places = along[axis].values.tolist()
-    found = exponent(places, along.transpose(axis, "seed").values)
-    return bench.judge(
-        id,
-        f"{statement} (exponent of {axis}, fitted over {listed(places)})",
-        where,
-        Expected(value=theory, tolerance=NEAR),
-        found.value,
-        spread=found.spread,
-        n=along.size,
-        because=because,
-    )
 
 
 def mean_of_finite(values: npt.ArrayLike, *, of: int = 1) -> Estimate:
