@@ -208,7 +208,9 @@ def claims(data: xr.Dataset, config: Discovered, bench: Bench) -> Iterator[Claim
     )
     quiet, loud, clear = sigma <= QUIET, sigma > limit, sigma < limit
     if quiet.any():
-        away = farthest(mean_of(row, of=quiet.sum(), over=over) for row in (found / given)[quiet])
+        away = farthest(
+            mean_of(row, of=int(quiet.sum()), over=over) for row in (found / given)[quiet]
+        )
         text = f"radius with labels that were found over that with given ones, less 1 (sigma <= {QUIET:g})"
         yield judge("found", text, Expected(max=NEAR), away)
     judge = judge.but(bar="ours: five percent")
@@ -221,7 +223,7 @@ def claims(data: xr.Dataset, config: Discovered, bench: Bench) -> Iterator[Claim
         bar = "ours: one percent; the silhouette 1/(1 + sigma^2) is above its bar there"
         yield judge("until", text, Expected(min=SAME), least_rand, bar=bar)
     if loud.any():
-        away = farthest(mean_of(row, of=loud.sum(), over=over) for row in (found / two)[loud])
+        away = farthest(mean_of(row, of=int(loud.sum()), over=over) for row in (found / two)[loud])
         text = (
             f"above sigma = {limit:g} classes are left whole: radius over that of 2 labels, less 1"
         )
@@ -234,7 +236,7 @@ def claims(data: xr.Dataset, config: Discovered, bench: Bench) -> Iterator[Claim
         ("split", counts > many, "too many subclasses: radius over that of split clusters, less 1"),
     ):  # fmt: skip
         if chosen.any():
-            away = farthest(mean_of(row, of=chosen.sum(), over=over) for row in ratio[chosen])
+            away = farthest(mean_of(row, of=int(chosen.sum()), over=over) for row in ratio[chosen])
             text = f"{text} (the farthest of {listed(counts[chosen])})"
             yield judge(id, text, Expected(max=NEAR_COUNT), away)
     text = (
