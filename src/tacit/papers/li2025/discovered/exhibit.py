@@ -217,9 +217,7 @@ def claims(data: xr.Dataset, config: Discovered, bench: Bench) -> Iterator[Claim
     if clear.any():
         rand = data.rand.sel(choice="data").transpose("sigma", "seed").values[clear]
         least_rand = least(mean_of(row, of=len(rand), over=over) for row in rand)
-        text = (
-            f"adjusted Rand index of found subclasses, the least of sigma = {listed(sigma[clear])}"
-        )
+        text = f"adjusted Rand index of found subclasses, the least of sigma = {listed(sigma[clear].tolist())}"
         bar = "ours: one percent; the silhouette 1/(1 + sigma^2) is above its bar there"
         yield judge("until", text, Expected(min=SAME), least_rand, bar=bar)
     if loud.any():
@@ -237,7 +235,7 @@ def claims(data: xr.Dataset, config: Discovered, bench: Bench) -> Iterator[Claim
     ):  # fmt: skip
         if chosen.any():
             away = farthest(mean_of(row, of=int(chosen.sum()), over=over) for row in ratio[chosen])
-            text = f"{text} (the farthest of {listed(counts[chosen])})"
+            text = f"{text} (the farthest of {listed(counts[chosen].tolist())})"
             yield judge(id, text, Expected(max=NEAR_COUNT), away)
     text = (
         f"after {max(config.early)} steps hidden features of the net with 2 labels do not tell clusters apart "
