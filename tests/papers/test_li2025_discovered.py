@@ -21,7 +21,7 @@ from tacit.papers.li2025.discovered.settings import EXHIBITS, Discovered
 
 TINY = Discovered(
     d=80, k=6, k1=3, n=120, points=2, sigma=(0.3, 4.0), at=0.3, count=(1, 4), early=(0, 2), m=3, width=6,
-    T=40, eta=0.01,
+    T=40, eta=0.01, few=2, repeats=2,
 )  # fmt: skip
 
 
@@ -73,8 +73,10 @@ def test_a_run_finds_subclasses_where_it_can_and_draws(bench):
     outcome = discovered.run(TINY, bench)
     data = outcome.data
     assert set(verdicts(outcome)) == {"found", "until", "beyond", "merged", "split", "features"}
-    assert data.rand.sel(sigma=0.3, choice="data").values.tolist() == [1.0]
-    assert data.found.values.tolist() == [[6], [2]]  # at sigma = 4 the classes are left whole
+    assert data.rand.sel(sigma=0.3, choice="data").values.tolist() == [1.0, 1.0]
+    assert data.found.values.tolist() == [[6, 6], [2, 2]]  # at sigma = 4 the classes are left whole
+    assert {claim.source for claim in outcome.claims} == {"ours"}
+    assert {claim.n for claim in outcome.claims} == {2}  # data sets, not points
     assert (data.lower <= data.upper).all()
     assert data.early_rand.dims == ("seed", "early")
     assert len(discovered.draw(data, TINY).axes) == 4

@@ -13,19 +13,28 @@ from tacit.certify import radius
 from tacit.data import Samples, cluster_mixture, orthogonal_centres
 from tacit.errors import CallError
 from tacit.lab import Judge
+from tacit.measure import proportion
 from tacit.nets import MultiClassNet, TwoLayerNet, average_net
 from tacit.papers.li2025 import EXHIBITS
 from tacit.papers.li2025._shared.compact import binary_net, classes_net, compact_problem
 from tacit.papers.li2025._shared.synthetic import train_binary, train_classes
 from tacit.papers.li2025.sweeps.figure import plain
 from tacit.papers.li2025.sweeps.settings import SMOKE, Sweep
-from tacit.papers.li2025.sweeps.sweep import Cell, class_growth, course, over_settings, swept
+from tacit.papers.li2025.sweeps.sweep import (
+    Cell,
+    class_growth,
+    course,
+    mean_of_finite,
+    over_settings,
+    slope,
+    swept,
+)
 from tacit.papers.li2025.thm4_5 import exhibit as thm4_5
 from tacit.papers.li2025.thm4_5.claims import in_all
 from tacit.papers.li2025.thm4_6 import exhibit as thm4_6
 from tacit.papers.li2025.thm4_7 import exhibit as thm4_7
 
-TINY = replace(SMOKE, d=(256, 1024), n0=64, n=(64, 128), points=8, test=100)
+TINY = replace(SMOKE, d=(256, 1024), n0=64, n=(64, 128), points=8, test=100, starts=8)
 
 
 def f64(*values):
@@ -64,9 +73,8 @@ def test_decoupled_reads_lambda_and_distances():
     mixture = cluster_mixture(orthogonal_centres(3, 5, 4.0), 1, 1.0)
     w = 5 / 16 * mixture.centres.unsqueeze(1).repeat(1, 2, 1)
     w[2, 1] = 0
-    lam, along, away = thm4_7.decoupled(MultiClassNet(w, mixture.labels), mixture)
+    lam, away = thm4_7.decoupled(MultiClassNet(w, mixture.labels), mixture)
     assert lam == pytest.approx(5.0)
-    assert along.tolist() == pytest.approx([5] * 5 + [0])
     assert away.tolist() == pytest.approx([0] * 5 + [5], abs=1e-7)
 
 
@@ -106,6 +114,62 @@ def test_rays_of_a_trained_net_are_no_shorter_than_what_is_certified():
     upper, interval = thm4_7.towards_others(net, points), radius(net, points.x, points.y)
     assert (upper >= interval.lower * (1 - 1e-9)).all()
     assert (upper <= interval.upper * 1.05).all()
+
+
+@pytest.fixture
+def lost(monkeypatch):
+    """A net whose first label no training point activates, with seed 1."""
+    make = thm4_7.classes_problem
+
+    def classes_problem(config, bench, cell, seed, purpose="classes"):
+        problem, net = make(config, bench, cell, seed, purpose)
+        if seed == 1:
+            net.w[0] = -1e-4 * problem.train.x.mean(0)
+        return problem, net
+
+    monkeypatch.setattr(thm4_7, "classes_problem", classes_problem)
+
+
+def test_a_training_with_a_lost_label_is_set_aside(bench, lost):
+    """Its loss does not fall, so that growing steps would explode: it has no radius and no lambda."""
+    found = thm4_7.measure(TINY, bench, Cell(256, 4, 64), (1.0, 4.0**8), 1)
+    assert found.lost == 1
+    assert found.off >= TINY.h
+    assert np.isnan(found.lam).all()
+    assert np.isnan(found.radius).all()
+    kept = thm4_7.measure(TINY, bench, Cell(256, 4, 64), (1.0, 4.0**8), 2)
+    assert kept.lost == 0
+    assert kept.lam.notnull().all()
+
+
+@pytest.mark.slow
+def test_verdicts_are_given_that_no_label_died(bench, lost):
+    said = {claim.id: claim for claim in thm4_7.run(replace(TINY, repeats=3), bench).claims}
+    assert said["clean"].measured > 0.9
+    assert said["clean"].n == 2 * TINY.test  # points of the two seeds that are left
+    assert said["radius.d"].n == said["lambda.log"].n == 2
+    assert "(6 of 18 trainings are set aside)" in said["radius.d"].regime
+    assert "set aside" not in said["dead"].regime
+
+
+def test_where_every_training_lost_a_label_nothing_is_judged():
+    nothing = xr.DataArray(np.full((2, 3), np.nan), {"d": [1, 2]}, ("d", "seed"))
+    assert math.isnan(slope(nothing).value)
+    assert math.isnan(mean_of_finite(nothing).value)
+    one = nothing.copy(data=[[1, 2, np.nan], [2, 4, 8]])
+    assert slope(one).value == pytest.approx(1.0)
+    assert slope(one).n == 2
+
+
+def test_starts_without_an_own_point_are_as_frequent_as_counted(bench):
+    """1/(|I_j| + 1), for each neuron and cluster: 100 starts of 4 labels, 3 neurons, 4 clusters."""
+    found = thm4_7.starts(replace(TINY, n=(40, 64), n0=64, starts=100, eta=0.1), bench)
+    share = proportion(int(found.first_off.sum()), found.first_off.size)
+    assert share.low <= float((1 / (found.own + 1)).mean()) <= share.high
+    own = np.arange(4)
+    began, last = found.first_off.values[:, own, own] > 0, found.last_off.values > 0
+    assert not (last & ~began).any()
+    assert (last & began).any()
 
 
 def test_the_law_of_the_multi_class_lambda_solves_its_equation_of_growth():

@@ -51,7 +51,7 @@ def over_noise(axes: Axes, data: xr.Dataset, unit: float) -> None:
     for index, (labels, name) in enumerate(NAMES.items()):
         here = data.sel(labels=labels)
         low, high = (
-            here[end].median(("seed", "point")).values / unit for end in ("lower", "upper")
+            here[end].median(("seed", "paired")).values / unit for end in ("lower", "upper")
         )
         style = {"given": "s-", "found": "o--", "two": "^-"}[labels]
         axes.plot(data.sigma, high, style, color=f"C{(2, 0, 1)[index]}", label=name)

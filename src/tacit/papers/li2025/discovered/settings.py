@@ -16,7 +16,8 @@ from tacit.papers._shared.checks import (
 class Discovered:
     """Subclasses that are found, at each noise `sigma`, and, at noise `at`, with `count` of them in each class.
 
-    k clusters (the first k1 positive) in d dimensions, n training points, `points` test points. Multi-class nets
+    k clusters (the first k1 positive) in d dimensions, n training points, `points` test points, the
+    first `few` where nets are compared with one another at the same points. Multi-class nets
     have h neurons a subclass, the net with 2 labels 2m; `init`, `eta`, T as in the paper. `early`: the steps
     after which the hidden features of a net with 2 labels and 2 * `width` neurons are clustered too.
     """
@@ -26,9 +27,10 @@ class Discovered:
     k1: int = 5
     n: int = 1000
     points: int = 60
-    sigma: tuple[float, ...] = (0.5, 1.0, 2.5, 3.5, 5.0)
+    few: int = 20
+    sigma: tuple[float, ...] = (1.0, 2.5, 3.5, 5.0)
     at: float = 1.0
-    count: tuple[int, ...] = (1, 2, 3, 4, 5, 10, 20)
+    count: tuple[int, ...] = (1, 2, 3, 4, 5, 10)
     early: tuple[int, ...] = (0, 1, 10, 300)
     m: int = 5
     width: int = 50
@@ -36,7 +38,7 @@ class Discovered:
     init: float = 1e-5
     eta: float = 1e-3
     T: int = 300
-    repeats: int = 1
+    repeats: int = 5
 
     def __post_init__(self) -> None:
         check_clusters(self.k, self.k1, self.d, names=("k", "k1", "d"))
@@ -50,7 +52,7 @@ class Discovered:
             check_unique(name, getattr(self, name))
         for name in ("init", "eta"):
             check_positive(name, (getattr(self, name),))
-        for name in ("points", "m", "width", "h", "T", "repeats"):
+        for name in ("points", "few", "m", "width", "h", "T", "repeats"):
             check_at_least(name, (getattr(self, name),), 1)
 
 
@@ -62,22 +64,14 @@ EXHIBITS = (
         claim="subclasses found by k-means within each class make a net as robust as given ones",
         scales={
             "smoke": Discovered(
-                d=60,
-                k=4,
-                k1=2,
-                n=80,
-                points=4,
-                sigma=(0.3,),
-                at=0.3,
-                count=(1, 2),
-                early=(0, 3),
-                m=4,
-                width=8,
-                T=40,
-                eta=0.01,
+                d=60, k=4, k1=2, n=80, points=4, sigma=(0.3,), at=0.3, count=(1, 2), early=(0, 3), m=4, width=8,
+                T=40, eta=0.01, repeats=2,
             ),
             "laptop": Discovered(),
-            "paper": Discovered(d=3072, T=100, early=(0, 1, 3, 10, 30, 100), points=500, repeats=5),
+            "paper": Discovered(
+                d=3072, T=100, sigma=(0.5, 1.0, 2.5, 3.5, 5.0), count=(1, 2, 3, 4, 5, 10, 20),
+                early=(0, 1, 3, 10, 30, 100), points=500, few=100,
+            ),
         },
     ),
-)
+)  # fmt: skip

@@ -1,4 +1,4 @@
-"""The figure of `li2025.story`: a row a classifier, ordered by its critical radius."""
+"""The figure of `li2025.story`: a row a classifier, ordered by its typical critical radius."""
 
 import math
 
@@ -29,27 +29,31 @@ TALL = 0.85  # of a row
 
 
 def draw(data: xr.Dataset, config: Story) -> Figure:
-    """Densities of the radii, from the largest critical radius down, with what theory marks."""
+    """Densities of the radii of all data sets, the median of each, and what theory marks.
+
+    Rows go from the largest typical median (the median over data sets) down.
+    """
     unit = math.sqrt(config.d)
-    middle = data.critical.sel(end="value").values
-    order = np.argsort(middle, kind="stable")[::-1]
+    typical = data["median"].median("seed", skipna=True).values
+    order = np.argsort(typical, kind="stable")[::-1]
     figure = Figure(figsize=(7.6, 5.6))
     axes = figure.subplots()
     widest = 1.12 * max(landmarks(config)[1] / unit, 0.75)
     grid = np.linspace(0, widest, 400)
+    names = []
     for row, index in enumerate(order):
         key = str(data.classifier.values[index])
-        here = data.sel(classifier=key)
+        here = data.isel(classifier=index)
         colour, base = COLOURS.get(key, "0.45"), len(order) - 1 - row
-        lower, upper = (here[end].values.ravel() / unit for end in ("lower", "upper"))
-        heights = density((lower + upper) / 2, grid)
+        middle = (here.lower + here.upper).values.ravel() / 2 / unit
+        heights = density(middle[~np.isnan(middle)], grid)
         axes.fill_between(
             grid, base, base + TALL * heights, color=colour, alpha=0.35, linewidth=0, zorder=2 + row
         )
         axes.plot(grid, base + TALL * heights, color=colour, linewidth=1.2, zorder=2 + row)
-        value = float(here.critical.sel(end="value")) / unit
-        ends = [min(float(np.median(end)), widest) for end in (lower, upper)]
-        axes.plot(ends, [base, base], color=colour, linewidth=5, solid_capstyle="butt", zorder=30)
+        each = np.minimum(here["median"].dropna("seed").values / unit, widest)
+        axes.plot(each, [base] * len(each), "o", color=colour, markersize=3.5, alpha=0.8, zorder=30)
+        value = typical[index] / unit
         shown = min(value, widest)
         axes.plot(shown, base, "o", color=colour, markeredgecolor="white", markersize=7, zorder=31)
         theory = float(here.theory) / unit
@@ -60,6 +64,13 @@ def draw(data: xr.Dataset, config: Story) -> Figure:
         axes.annotate(
             f"{value:.3f}", (1.01, base + 0.1), xycoords=("axes fraction", "data"), fontsize=9
         )
+        found = here.learned.dropna("seed")
+        share = (
+            f"\nall clusters in {int((found >= config.k).sum())} of {found.size}"
+            if found.size
+            else ""
+        )
+        names.append(NAMES[key] + share)
     near, far = (mark / unit for mark in landmarks(config))
     factor = "" if config.cosine == 0 else r"\,(1-c)"
     marks = [(near, rf"$\sqrt{{d{factor}/k}}$"), (far, rf"$\sqrt{{d{factor}/2}}$")]
@@ -69,7 +80,6 @@ def draw(data: xr.Dataset, config: Story) -> Figure:
         axes.axvline(at, **THEORY)
         axes.annotate(name, (at, 1.01), xycoords=("data", "axes fraction"), ha="center")
     axes.annotate("median", (1.01, 1.01), xycoords="axes fraction", fontsize=9)
-    names = [NAMES[str(data.classifier.values[i])] for i in order]
     axes.set_yticks(range(len(order))[::-1], names)
     axes.grid(visible=False, axis="y")
     axes.set_xlim(0, widest)
@@ -80,7 +90,7 @@ def draw(data: xr.Dataset, config: Story) -> Figure:
         f"$k$ = {config.k} clusters ($k_1$ = {config.k1}), $d$ = {config.d}, $n$ = {config.n}, "
         rf"$\sigma$ = {config.sigma:g}{shape}", pad=24,
     )  # fmt: skip
-    axes.plot([], [], "o", color="0.35", label="median (bar: its interval)")
+    axes.plot([], [], "o", color="0.35", label="median (small: of each data set)")
     axes.plot([], [], "|", color="black", markersize=9, markeredgewidth=1.3, label="theory")
     figure.legend(loc="outside lower center", ncols=2)
     return figure

@@ -65,10 +65,10 @@ def sweep_panels(
 
 
 def sweep_dots(axes: Axes, data: xr.Dataset, name: str, axis: str, index: int, label: str) -> None:
-    """The mean over seeds with the seeds' range."""
+    """The mean over the seeds that have a value, with their range."""
     values = data[f"{name}_{axis}"].transpose(axis, "seed").values
-    x, middle = data[axis].values.astype(float), values.mean(1)
-    ends = [middle - values.min(1), values.max(1) - middle]
+    x, middle = data[axis].values.astype(float), np.nanmean(values, 1)
+    ends = [middle - np.nanmin(values, 1), np.nanmax(values, 1) - middle]
     fmt, color = "os^D"[index], f"C{index}"
     axes.errorbar(x, middle, ends, fmt=fmt, color=color, label=label, zorder=3)
 

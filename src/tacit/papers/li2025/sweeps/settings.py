@@ -13,6 +13,7 @@ class Sweep:
 
     Half of the clusters are positive. `m` neurons of either sign (binary), `h` a cluster (multi-class);
     `steps` steps of size `eta`, then growing ones. `points` test points get a radius, `test` a clean label.
+    `starts` short trainings (multi-class) count the labels that die.
     """
 
     d0: int = 4096
@@ -30,6 +31,7 @@ class Sweep:
     points: int = 100
     test: int = 5000
     repeats: int = 3
+    starts: int = 1000
 
     def __post_init__(self) -> None:
         for name in ("d", "k", "n", "time"):
@@ -50,7 +52,7 @@ class Sweep:
             raise CallError(
                 f"time={as_text(self.time)}: 1 must be among them (eta T = 1, the base of all sweeps)"
             )
-        for name in ("m", "h", "steps", "points", "test"):
+        for name in ("m", "h", "steps", "points", "test", "starts"):
             check_at_least(name, (getattr(self, name),), 1)
         check_at_least("repeats", (self.repeats,), 2, "intervals are over seeds")
         check_positive("eta", (self.eta,))
@@ -59,38 +61,15 @@ class Sweep:
         check_at_least(
             "d", (min(self.d0, *self.d),), self.n0 + rows + self.k0, "n0 + neurons + k0: the span"
         )
-        check_at_least(
-            "d0",
-            (self.d0,),
-            max(self.n0, *self.n) + rows + max(self.k),
-            "n + neurons + k: the span",
-        )
+        most = max(self.n0, *self.n) + rows + max(self.k)
+        check_at_least("d0", (self.d0,), most, "n + neurons + k: the span")
 
 
 SMOKE = Sweep(
-    d0=256,
-    k0=4,
-    n0=40,
-    d=(256, 512),
-    k=(2, 4),
-    n=(40, 80),
-    time=(0.1, 1.0, 10.0),
-    steps=100,
-    eta=1e-2,
-    points=6,
-    test=200,
-    repeats=2,
-)
-
-
+    d0=256, k0=4, n0=40, d=(256, 512), k=(2, 4), n=(40, 80), time=(0.1, 1.0, 10.0), steps=100, eta=1e-2, points=6,
+    test=200, repeats=2,
+)  # fmt: skip
 PAPER = Sweep(
-    d0=8192,
-    n0=1000,
-    d=(2048, 4096, 8192, 16384, 32768),
-    k=(4, 8, 16, 32, 64),
-    n=(250, 500, 1000, 2000),
-    time=(0.1, 0.3, 1.0, 10.0, 1e3, 1e5, 1e8),
-    points=500,
-    test=50_000,
-    repeats=5,
-)
+    d0=8192, n0=1000, d=(2048, 4096, 8192, 16384, 32768), k=(4, 8, 16, 32, 64), n=(250, 500, 1000, 2000),
+    time=(0.1, 0.3, 1.0, 10.0, 1e3, 1e5, 1e8), points=500, test=50_000, repeats=5,
+)  # fmt: skip

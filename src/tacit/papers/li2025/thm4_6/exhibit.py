@@ -8,28 +8,38 @@ by at most sum_j |v_j b_j| at any x, which widens the interval by that much on e
 the gap to (lambda/d) f_FA is lambda times a function that sqrt(d) ||(nu_+, nu_-)|| = k/sqrt(n) bounds, and that
 is nearly reached where x is almost orthogonal to both averages. So relative to lambda (that is, to C d) the
 distance is of the order k/sqrt(n); in absolute terms it grows with lambda ~ ln T, and d alone does not make it
-small. Outside Assumption 4.3 throughout: the theorem's o(1) is a limit of all of d, n and k.
+small: the theorem's o(1) is a limit of all of d, n and k, and has ln T below sqrt(k).
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import xarray as xr
 
-from tacit.lab import Bench, Claim, Expected, Outcome, judge
-from tacit.measure import function_distance
+from tacit.base.estimate import most
+from tacit.lab import Bench, Claim, Expected, Outcome
+from tacit.measure import function_distance, mean_of
 from tacit.nets import TwoLayerNet, average_net
+from tacit.papers._shared.fits import listed
 from tacit.papers.li2025._shared.coefficients import biases
 from tacit.papers.li2025._shared.synthetic import train_binary
 from tacit.papers.li2025.sweeps.settings import Sweep
-from tacit.papers.li2025.sweeps.sweep import Cell, course, exponent_claim, over_settings, swept
+from tacit.papers.li2025.sweeps.sweep import (
+    EXPONENT_BAR,
+    NEAR,
+    OUTSIDE,
+    Cell,
+    course,
+    over_settings,
+    slope,
+    swept,
+)
 from tacit.papers.li2025.thm4_5.exhibit import averaged, binary_problem
 from tacit.papers.li2025.thm4_6.figure import draw as draw
 
-WHERE = "Theorem 4.6"
 AXES = ("d", "n", "time")
 
 
@@ -45,7 +55,7 @@ def run(config: Sweep, bench: Bench) -> Outcome:
         bench,
         bench.seeds(config.repeats),
     )
-    return Outcome(data, claims(data, config, bench))
+    return Outcome(data, tuple(claims(data, config, bench)))
 
 
 def measure(
@@ -57,10 +67,9 @@ def measure(
     rows = []
     for trained in course(net, train_binary, problem.train, config.eta, config.steps, times):
         found = trained.double()
-        lam, away = averaged(found, problem.mixture)
-        bound = sum(float(away[found.v.sign() == sign].mean()) for sign in (1, -1))
-        rows.append([*sphere_distance(goal, found, cell.d), lam, bound + shift_of(found)])
-    names = ("lower", "upper", "scale", "lam", "bound")
+        lam, _ = averaged(found, problem.mixture)
+        rows.append([*sphere_distance(goal, found, cell.d), lam])
+    names = ("lower", "upper", "scale", "lam")
     table = np.array(rows)
     data = xr.Dataset({name: ("time", table[:, i]) for i, name in enumerate(names)})
     data["absolute"] = (data.lower + data.upper) / 2
@@ -71,94 +80,40 @@ def measure(
 def sphere_distance(goal: TwoLayerNet, net: TwoLayerNet, d: int) -> tuple[float, float, float]:
     """inf_C sup over the sphere of radius sqrt(d), from below and above, and C d."""
     bare = function_distance(goal, replace(net, b=None))
-    shift = shift_of(net)
+    shift = float((net.v * biases(net)).abs().sum())  # what biases change in f at most, anywhere
     root = math.sqrt(d)
     return max(root * bare.lower - shift, 0.0), root * bare.upper + shift, bare.c * d
 
 
-def shift_of(net: TwoLayerNet) -> float:
-    """What the biases change in f at most, anywhere."""
-    return float((net.v * biases(net)).abs().sum())
+def claims(data: xr.Dataset, config: Sweep, bench: Bench) -> Iterator[Claim]:
+    """The law over lambda that we expect; what o(1) says along n, and does not say along d and T."""
+    judge = bench.claims("Theorem 4.6", source="ours", bar=EXPONENT_BAR, regime=OUTSIDE)
+    text = f"exponent of n in the distance over lambda (n = {listed(config.n)})"
+    yield judge("relative.n", text, Expected(value=-0.5, tolerance=NEAR), slope(data.relative_n))
 
+    largest = mean_of(data.relative_d.isel(d=-1) * math.sqrt(config.n0) / config.k0)
+    text = f"distance over lambda k/sqrt(n), what remembered noise leaves, at d = {config.d[-1]}"
+    yield judge(
+        "relative.d", text, Expected(value=1.0, tolerance=0.1), largest, bar="ours: ten percent"
+    )
 
-def claims(data: xr.Dataset, config: Sweep, bench: Bench) -> tuple[Claim, ...]:
-    """Exponents, sizes, and the width of the interval."""
-    settings = over_settings(config, AXES)
-    absolute, bound = settings.of(data, "absolute"), settings.of(data, "bound")
-    width = (settings.of(data, "upper") - settings.of(data, "lower")) / absolute
-    largest = data.relative_d.isel(d=-1).values * math.sqrt(config.n0) / config.k0
-    text = "inf_C sup |C f_FA - f| over the sphere of radius sqrt(d)"
-
-    def fall(id: str, statement: str, ratio: xr.DataArray, because: str = "") -> Claim:
-        """The distance at one end of an axis over that at the other: at most 1."""
-        return bench.judge(
-            id,
-            f"{text} {statement} (measured: the ratio)",
-            WHERE,
-            Expected(max=1.0),
-            float(ratio.mean()),
-            spread=float(np.ptp(ratio.values)) / 2,
-            n=config.repeats,
-            because=because,
+    for axis, source, expected, text in (
+        ("n", "order", Expected(max=1.0), "that at the fewest: it falls"),
+        ("d", "ours", Expected(min=1.0), "that at the smallest: at fixed n it grows, with lambda"),
+        ("time", "ours", Expected(min=1.0), "that at eta T = 1: it grows, with lambda"),
+    ):  # fmt: skip
+        along = data[f"absolute_{axis}"]
+        first = along.sel(time=1.0) if axis == "time" else along.isel({axis: 0})
+        text = f"distance at {axis} = {getattr(config, axis)[-1]:g} over {text}"
+        found = mean_of(along.isel({axis: -1}) / first)
+        yield judge(
+            f"absolute.{axis}", text, expected, found, source=source, bar="derived: no change"
         )
 
-    d, n, time = data.absolute_d, data.absolute_n, data.absolute_time
-    return (
-        exponent_claim(
-            "relative.n",
-            f"{text}, over lambda, falls as 1/sqrt(n) (outside Assumption 4.3)",
-            WHERE,
-            -0.5,
-            data.relative_n,
-            bench,
-        ),
-        bench.judge(
-            "relative.d",
-            f"{text}, over lambda, falls with d to what the remembered noise leaves, k/sqrt(n) (measured: the "
-            f"ratio at d = {config.d[-1]})",
-            WHERE,
-            Expected(value=1.0, tolerance=0.1),
-            float(largest.mean()),
-            spread=float(np.ptp(largest)) / 2,
-            n=config.repeats,
-        ),
-        fall(
-            "absolute.n",
-            f"falls from n = {config.n[0]} to {config.n[-1]}",
-            n.isel(n=-1) / n.isel(n=0),
-        ),
-        exponent_claim(
-            "absolute.n.rate",
-            f"{text} itself falls as 1/sqrt(n) (outside Assumption 4.3)",
-            WHERE,
-            -0.5,
-            n,
-            bench,
-            "lambda, which it is in proportion to, still grows a little with n",
-        ),
-        fall(
-            "absolute.d",
-            f"falls from d = {config.d[0]} to {config.d[-1]} at n = {config.n0}",
-            d.isel(d=-1) / d.isel(d=0),
-            "at fixed n and k the noise of the points stays, and lambda grows with ln d: the theorem needs n >= "
-            "k^7 to grow too",
-        ),
-        fall(
-            "absolute.time",
-            f"falls from eta T = 1 to {config.time[-1]:g}",
-            time.isel(time=-1) / time.sel(time=1.0),
-            "it is in proportion to lambda, which grows with ln T: the theorem's T <= exp(sqrt k) keeps ln T "
-            "below sqrt k",
-        ),
-        judge(
-            "bound",
-            "the distance is below the proof's sum of sqrt(d) ||w - lambda S_s/d||, averaged over neurons of "
-            f"either sign, and biases (measured: the largest ratio; the distance is known to {width.max():.1%} "
-            "or better, biases included)",
-            "Appendix B.3",
-            Expected(max=1.0),
-            float((absolute / bound).max()),
-            n=absolute.size,
-            smoke=False,
-        ),
+    settings = over_settings(config, AXES)
+    width = (settings.of(data, "upper") - settings.of(data, "lower")) / settings.of(
+        data, "absolute"
     )
+    known = most(mean_of(row, of=len(width)) for row in width)
+    text = "width of the distance's interval (biases included) over the distance, the widest of all settings"
+    yield judge("width", text, Expected(max=0.1), known, source="check", bar="ours: ten percent")

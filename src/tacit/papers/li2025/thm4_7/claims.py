@@ -1,166 +1,153 @@
-"""What `li2025.thm4.7` claims, where the theorem's window begins: eta T = k^8."""
+"""What `li2025.thm4.7` claims, where the theorem's window begins: eta T = k^8.
+
+All but the claims about dead neurons are given that no label died: the regime says in how many trainings one did.
+"""
 
 import math
+from collections.abc import Iterator
+from functools import partial
+from operator import mul
 
 import numpy as np
 import xarray as xr
 
-from tacit.lab import Bench, Claim, Expected
+from tacit.base.estimate import farthest, least
+from tacit.lab import Bench, Claim, Expected, Judge, Part
 from tacit.measure import proportion
-from tacit.papers._shared.fits import farthest
+from tacit.papers._shared.fits import listed
 from tacit.papers.li2025.sweeps.settings import Sweep
-from tacit.papers.li2025.sweeps.sweep import class_growth, exponent_claim, over_settings
+from tacit.papers.li2025.sweeps.sweep import (
+    EXPONENT_BAR,
+    NEAR,
+    OUTSIDE,
+    class_growth,
+    mean_of_finite,
+    over_settings,
+    slope,
+)
 
-WHERE = "Theorem 4.7"
+WHERE = "Theorem 4.7, "
 AXES = ("d", "k", "n")
 PROVED = 0.1  # of sqrt(d): the radius of the proof
+NOTHING = mean_of_finite([])  # a label died in every training
+FACTOR = 1.5  # a probability is known where it is known to this factor
+RADIUS = "the critical radius (attacked)"
+CLOSE = "sqrt(d) ||w_jr - lambda mu_j/||mu_j||^2|| / lambda of the median neuron"
+SLOPES = (
+    ("radius.d", RADIUS, 0.5, f"{WHERE}3", "order"),
+    ("radius.k", RADIUS, 0.0, f"{WHERE}3", "order"),
+    ("radius.n", RADIUS, 0.0, f"{WHERE}3", "order"),
+    ("close.k", CLOSE, 0.5, f"{WHERE}2", "ours"),
+    ("close.n", CLOSE, -0.5, f"{WHERE}2", "ours"),
+)
 
 
 def claims(data: xr.Dataset, config: Sweep, bench: Bench) -> tuple[Claim, ...]:
-    """Radius, weights, and clean accuracy."""
+    """Radius, accuracy and weights where every label lives; then how often one does not."""
+    lost = sum(int((data[f"lost_{axis}"] > 0).sum()) for axis in AXES)
+    trainings = sum(data[f"lost_{axis}"].size for axis in AXES)
+    alive = f"{OUTSIDE}; given that no label died ({lost} of {trainings} trainings are set aside)"
+    judge = bench.claims(f"{WHERE}3", source="order", bar=EXPONENT_BAR, regime=alive)
     return (
-        *radius_claims(data, config, bench),
-        *weight_claims(data, config, bench),
-        *dead_claims(data, config, bench),
+        *(
+            judge(
+                id, f"exponent of {id[-1]} in {text} ({id[-1]} = {listed(getattr(config, id[-1]))})",
+                Expected(value=power, tolerance=NEAR), slope(data[id.replace(".", "_")]),
+                where=where, source=source,
+            )
+            for id, text, power, where, source in SLOPES
+        ),
+        *sizes(data, config, judge),
+        *deaths(data, config, judge.but(where=f"{WHERE}2; Lemma C.5", regime=OUTSIDE)),
+    )  # fmt: skip
+
+
+def sizes(data: xr.Dataset, config: Sweep, judge: Judge) -> Iterator[Claim]:
+    """Prefactors, lambda; what is certified, and clean accuracy."""
+    settings, d = over_settings(config, AXES, 8.0), config.d[-1]
+    ours, of = judge.but(source="ours", bar="ours: three percent"), len(settings.rows)
+    found = mean_of_finite(
+        data.radius_d.isel(d=-1) / math.sqrt(d / 2 / (1 + config.k0 / config.n0))
+    )
+    text = f"critical radius over sqrt(d/2)/sqrt(1 + k/n) at d = {d}"
+    yield ours("radius.prefactor", text, Expected(value=1.0, tolerance=0.03), found)
+
+    ours = ours.but(where=f"{WHERE}2", bar="ours: ten percent")
+    found = mean_of_finite(data.close_d.isel(d=-1) * math.sqrt(config.n0 / config.k0))
+    text = (
+        f"{CLOSE}, over the remembered noise sqrt(k/n), at d = {d}: d alone does not make it small"
+    )
+    yield ours("close.d", text, Expected(value=1.0, tolerance=0.1), found)
+
+    lam, pairs = settings.of(data, "lam"), zip(settings.rows, settings.times, strict=True)
+    law = np.array([class_growth(*row, config.h, time) for row, time in pairs])[:, None]
+    ours = ours.but(where="Appendix C.2, Corollary C.8", bar="ours: five percent")
+    text = "lambda over q/kappa, q + (e^q - 1)/(k-1) = kappa (d/(hk)) eta T: the setting farthest from 1"
+    yield ours(
+        "lambda", text, Expected(max=0.05), farthest(mean_of_finite(r, of=of) for r in lam / law)
     )
 
+    judge = judge.but(source="formula", where="Appendix C.3, after Lemma C.24", bar="paper: 2 ln k")
+    found = least(mean_of_finite(row, of=of) for row in lam / (2 * np.log(settings.k)))
+    text = "lambda over 2 ln k at eta T = k^8, the least of all settings"
+    yield judge("lambda.log", text, Expected(min=1.0), found)
 
-def radius_claims(data: xr.Dataset, config: Sweep, bench: Bench) -> list[Claim]:
-    """Exponents and prefactor of the attacked radius, and what is certified."""
-    settings = over_settings(config, AXES, 8.0)
-    text = "critical radius of the order sqrt(d) at eta T = k^8 (attacked; outside Assumption 4.3)"
-    theory = math.sqrt(config.d[-1] / 2 / (1 + config.k0 / config.n0))
-    largest = data.radius_d.isel(d=-1).values / theory
-    lower, upper = data.certified.transpose("end", "point").values
-    kept = proportion(int((lower > PROVED).sum()), lower.size)
-    clean = proportion(round(float(settings.of(data, "clean").min()) * config.test), config.test)
-    return [
-        *(
-            exponent_claim(
-                f"radius.{axis}", text, f"{WHERE}, 3", power, data[f"radius_{axis}"], bench
-            )
-            for axis, power in (("d", 0.5), ("k", 0.0), ("n", 0.0))
-        ),
-        exponent_claim(
-            "radius.k.early",
-            "the same at eta T = 1, before the window",
-            f"{WHERE}, 3",
-            0.0,
-            data.early_k,
-            bench,
-        ),
-        bench.judge(
-            "radius.prefactor",
-            f"critical radius over sqrt(d/2)/sqrt(1 + k/n) at d = {config.d[-1]}",
-            f"{WHERE}, 3",
-            Expected(value=1.0, tolerance=0.03),
-            float(largest.mean()),
-            spread=float(np.ptp(largest)) / 2,
-            n=config.repeats * config.points,
-        ),
-        bench.judge(
-            "radius.certified",
-            "no perturbation of length sqrt(d)/10, the proof's, breaks a test point (measured: the certified "
-            f"share at the base; certified median {np.median(lower):.3f} sqrt(d), attacked "
-            f"{np.median(upper):.3f})",
-            f"{WHERE}, 3",
-            Expected(min=0.99),
-            kept.value,
-            spread=kept.spread,
-            n=lower.size,
-        ),
-        bench.judge(
-            "radius.least",
-            "no attacked radius in any setting is below sqrt(d)/10 (measured: the least, over sqrt(d))",
-            f"{WHERE}, 3",
-            Expected(min=PROVED),
-            float((settings.of(data, "least") / np.sqrt(settings.d)).min()),
-            n=len(settings.rows) * config.repeats * config.points,
-        ),
-        bench.judge(
-            "clean",
-            f"clean accuracy is 1 - exp(-Omega(log^2 d)) (measured: the least of all settings, {config.test} "
-            "points)",
-            f"{WHERE}, 1",
-            Expected(min=0.99),
-            clean.value,
-            spread=clean.spread,
-            n=config.test,
-            because="a class none of whose h neurons learned its feature is not recognised",
-        ),
-    ]
+    judge = judge.but(where=f"{WHERE}3", bar="ours: 1 - exp(-Omega(log^2 d)) is read as 0.99")
+    lower, upper = data.certified.dropna("seed").transpose("end", "seed", "point").values
+    median = (
+        f"median {np.median(lower):.3f} sqrt(d), attacked {np.median(upper):.3f}"
+        if lower.size
+        else ""
+    )
+    text = f"share of points of the base that no perturbation of length sqrt(d)/10 breaks (certified; {median})"
+    if lower.size:
+        kept = proportion(int((lower > PROVED).sum()), lower.size, over="points and seeds")
+        yield judge("radius.certified", text, Expected(min=0.99), kept)
+    else:
+        yield judge.cannot(
+            "radius.certified", text, Expected(min=0.99), "a label died in every training"
+        )
+
+    known = [row[np.isfinite(row)] * config.test for row in settings.of(data, "clean")]
+    over = "points and seeds"
+    shares = [
+        proportion(round(row.sum()), row.size * config.test, of=of, over=over) for row in known if row.size
+    ]  # fmt: skip
+    text = "clean accuracy, the least of all settings"
+    yield judge("clean", text, Expected(min=0.99), least(shares or [NOTHING]), where=f"{WHERE}1")
 
 
-def weight_claims(data: xr.Dataset, config: Sweep, bench: Bench) -> list[Claim]:
-    """The median neuron's distance to its feature, and lambda."""
-    settings = over_settings(config, AXES, 8.0)
-    text = "sqrt(d) ||w_jr - lambda mu_j/||mu_j||^2|| / lambda of the median neuron; remembered noise, sqrt(k/n)"
-    largest = data.close_d.isel(d=-1).values * math.sqrt(config.n0 / config.k0)
-    law = [
-        class_growth(*row, config.h, time)
-        for row, time in zip(settings.rows, settings.times, strict=True)
-    ]
-    lam = settings.of(data, "lam")
-    return [
-        *(
-            exponent_claim(
-                f"close.{axis}", text, f"{WHERE}, 2", power, data[f"close_{axis}"], bench
-            )
-            for axis, power in (("k", 0.5), ("n", -0.5))
-        ),
-        bench.judge(
-            "close.d",
-            f"{text}: d alone does not make it small (measured: the ratio at d = {config.d[-1]})",
-            f"{WHERE}, 2",
-            Expected(value=1.0, tolerance=0.1),
-            float(largest.mean()),
-            spread=float(np.ptp(largest)) / 2,
-            n=config.repeats,
-        ),
-        bench.judge(
-            "lambda",
-            "lambda over the law q + (e^q - 1)/(k-1) = kappa (d/(hk)) eta T, q = kappa lambda, the mean over "
-            "seeds farthest from 1",
-            "Appendix C.2, Corollary C.8",
-            Expected(value=1.0, tolerance=0.05),
-            farthest(lam.mean(1) / np.array(law)),
-            n=lam.size,
-        ),
-        bench.judge(
-            "lambda.log",
-            "lambda >= 2 ln k at eta T = k^8 (measured: the least ratio)",
-            "Appendix C.3, after Lemma C.24",
-            Expected(min=1.0),
-            float((lam / (2 * np.log(settings.k))).min()),
-            n=lam.size,
-        ),
-    ]
+def deaths(data: xr.Dataset, config: Sweep, judge: Judge) -> Iterator[Claim]:
+    """Neurons that learn nothing: none by the theorem; by the start, k/n of them and (k/n)^h of the labels."""
+    h, k, here = config.h, config.k0, f"(k = {config.k0}, n = {config.n[0]})"
+    neurons = int(over_settings(config, AXES).k.sum()) * h * config.repeats
+    on = neurons - sum(int(data[f"off_{axis}"].sum()) for axis in AXES)
+    share = proportion(on, neurons, over="neurons")
+    reason = "a neuron that no own point activates at the start, of probability 1/(|I_j| + 1), may never move"
+    judge = judge.but(source="words", bar="paper: for all j and r")
+    text = "share of neurons that learn their feature, in all settings"
+    yield judge("dead", text, Expected(value=1.0), share, because=reason)
 
+    first, last = data.first_off.values.astype(bool), data.last_off.values.astype(bool)
+    chance = 1 / (data.own.values + 1)  # (start, cluster), of one neuron
+    parts = []
+    for width in range(1, h + 1):
+        pairs, theory = first[..., :width].all(-1), float((chance**width).mean())
+        share = proportion(int(pairs.sum()), pairs.size, of=h, over="pairs of label and cluster")
+        ratio = share.through(partial(mul, 1 / theory))
+        text = f"{width} neurons at once, over E (|I_j| + 1)^-{width} = {theory:.2g}"
+        parts.append(Part(f"h{width}", text, Expected(min=1 / FACTOR, max=FACTOR), ratio))
+    judge = judge.but(where="Proposition C.3", source="ours", bar="ours: a factor of 1.5")
+    text = f"neurons that no point of a cluster activates are as frequent as 1/(|I_j| + 1) {here}"
+    yield judge.family("dead.start", text, parts)
 
-def dead_claims(data: xr.Dataset, config: Sweep, bench: Bench) -> list[Claim]:
-    """Neurons that learn nothing: none by the theorem, up to 1/(|I_j| + 1) of them by the start."""
-    settings = over_settings(config, AXES, 8.0)
-    dead = settings.of(data, "dead").sum()
-    due = float(settings.of(data, "expected_dead").sum())
-    neurons = int((settings.k * config.h).sum() * config.repeats)
-    return [
-        bench.judge(
-            "dead",
-            f"every neuron is near its feature (measured: how many of {neurons} have less than half of lambda)",
-            f"{WHERE}, 2; Lemma C.5",
-            Expected(value=0.0),
-            float(dead),
-            n=neurons,
-            because="a neuron that no point of its cluster activates at the start may stay off: that "
-            "has probability 1/(|I_j| + 1), k/n, which Lemma C.5 needs small for all hk neurons at once",
-        ),
-        bench.judge(
-            "dead.count",
-            "no more than the start leaves off: the sum over neurons of 1/(|I_j| + 1) (noise of other clusters' "
-            "points revives some)",
-            "Proposition C.3",
-            Expected(max=due, tolerance=2 * math.sqrt(due)),
-            float(dead),
-            n=neurons,
-        ),
-    ]
+    began, theory = first[:, range(k), range(k)], float((chance**h).mean())
+    stay = f"{last[began].mean():.0%}" if began.any() else "none"
+    share = proportion(int(last.all(-1).sum()), last[..., 0].size, over="labels")
+    text = f"share of labels whose {h} neurons all die {here}; of the neurons that start off {stay} stay so"
+    judge = judge.but(bar="derived: E (|I_j| + 1)^-h, as many as start without an own point")
+    yield judge("dead.label", text, Expected(max=theory), share)
+
+    text = f"share of neurons with an own point at the start that learn their feature {here}"
+    share = proportion(int((~began & ~last).sum()), int((~began).sum()), over="neurons")
+    yield judge("dead.only", text, Expected(min=0.999), share, bar="ours: one in a thousand")

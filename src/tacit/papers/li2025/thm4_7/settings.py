@@ -12,8 +12,10 @@ EXHIBITS = (
         where="Theorem 4.7; Appendix C",
         claim="with subclass labels each neuron finds its feature, radius of the order sqrt(d)",
         scales={
-            "smoke": replace(SMOKE, points=20),
-            "laptop": Sweep(k=(4, 8, 16), n=(100, 200, 400), steps=300, test=2000),
+            "smoke": replace(SMOKE, points=20, starts=5),
+            "laptop": Sweep(
+                k=(4, 8, 16), n=(100, 200, 400), steps=300, test=2000, repeats=5, starts=2000
+            ),
             "paper": replace(PAPER, k=(4, 8, 16, 24)),
         },
     ),
