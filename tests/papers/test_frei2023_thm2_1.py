@@ -17,7 +17,7 @@ from tacit.papers.frei2023.thm2_1 import exhibit as thm2_1
 from tacit.papers.frei2023.thm2_1 import flows as thm2_1_flows
 from tacit.papers.frei2023.thm2_1 import sweeps as thm2_1_sweeps
 from tacit.papers.frei2023.thm2_1.claims import claims, largest_fall
-from tacit.papers.frei2023.thm2_1.settings import EXHIBITS, Direction
+from tacit.papers.frei2023.thm2_1.settings import EXHIBITS, LOSSES, Direction
 from tacit.train.max_margin.two_neuron import two_neuron_max_margin
 
 pytest.importorskip("clarabel")
@@ -63,7 +63,7 @@ def test_the_recorded_smoothed_margin_is_that_of_the_net(bench):
     _, samples = thm2_1_flows.data_of(TINY, bench, 0.3)
     config = replace(TINY, early=4.5)
     data = thm2_1_sweeps.rises(config, bench)
-    for j, loss in enumerate(TINY.loss):
+    for j, loss in enumerate(LOSSES):
         net = start(TINY.D, TINY.few, TINY.init[0], bench.generator("rise", 0.3, loss))
         end = thm2_1_flows.followed(
             net, samples, config.early, loss, merge_angle=0, tolerance=0.01

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tacit.papers._shared.panels import MARKERS, THEORY
-from tacit.papers.frei2023.thm2_1.settings import Direction
+from tacit.papers.frei2023.thm2_1.settings import LOSSES, Direction
 
 STYLES = ("-", ":", "-.", (0, (5, 1, 1, 1)))
 
@@ -66,7 +66,7 @@ def margin_panel(axes: Axes, data: xr.Dataset, config: Direction) -> None:
     """The normalised and the smoothed margin along a flow, with the exact limit's."""
     loss = config.loss[0]
     for j, sigma in enumerate(config.sigma):
-        here = data.sel(sigma=sigma, loss=loss)
+        here = data.isel(rise_loss=LOSSES.index(loss)).sel(sigma=sigma)
         limit = float(data.limit_margin.isel(seed=0).sel(sigma=sigma))
         axes.plot(
             here.rise_depth,

@@ -18,19 +18,20 @@ class Direction:
     Also, `repeats` times each: `widths` from the first init, to `shallow`, gradient descent, to `early`, and the
     multipliers where Assumption 2.2 holds: as many clusters as it admits in `inside` dimensions with
     sigma = 1/sqrt(d). And, once: the inits `large` (0: NTK-like, w and b of sd 1/sqrt(d), v of sd 1/sqrt(h)), to
-    `shallow`; flows of `few` neurons in which nothing is merged, for the smoothed margin, to `early`; and `small`
-    data sets of ten points in three dimensions, for the global optimum, with flows of `looks` looks at the data.
+    `shallow`; flows of `few` neurons and both losses in which nothing is merged, for the smoothed margin, to
+    `early`; and `small` data sets of ten points in three dimensions, for the global optimum, with flows of `looks`
+    looks at the data.
     """
 
     D: int = 500
     K: int = 10
     h: int = 100
     sigma: tuple[float, ...] = (1.0, 0.1)
-    loss: tuple[str, ...] = LOSSES
+    loss: tuple[str, ...] = ("logistic",)
     init: tuple[float, ...] = (1e-6, 1e-3)
     depths: tuple[float, ...] = (30.0, 100.0, 300.0)
     deep: tuple[float, ...] = (1000.0,)
-    widths: tuple[int, ...] = (4, 500, 4000)
+    widths: tuple[int, ...] = (4, 4000)
     large: tuple[float, ...] = (0.01, 0.0)
     shallow: float = 400.0
     few: int = 20
@@ -38,7 +39,7 @@ class Direction:
     small: int = 12
     looks: int = 1000
     inside: int = 2000
-    repeats: int = 3
+    repeats: int = 5
 
     def __post_init__(self) -> None:
         check_clusters(self.K, self.K // 2, self.D)
@@ -98,6 +99,7 @@ EXHIBITS = (
             ),
             "laptop": Direction(),
             "paper": Direction(
+                loss=LOSSES,
                 widths=(4, 20, 100, 500, 4000),
                 large=(0.003, 0.01, 0.03, 0.0),
                 shallow=3200.0,

@@ -27,7 +27,7 @@ from tacit.papers.frei2023.thm2_1.flows import (
     residuals,
     stacked,
 )
-from tacit.papers.frei2023.thm2_1.settings import Direction
+from tacit.papers.frei2023.thm2_1.settings import LOSSES, Direction
 from tacit.train import FlowWarning, Until, descend, gradient_flow
 from tacit.train.losses import LossName
 from tacit.train.max_margin.every_pattern import global_max_margin
@@ -42,11 +42,11 @@ TINY_WIDTH, TINY_INIT = 20, 0.01
 
 def rises(config: Direction, bench: Bench) -> xr.Dataset:
     """The smoothed and the normalised margin along flows of `few` neurons in which nothing is merged."""
-    shape = (len(config.sigma), len(config.loss), 2 * FRAMES + 1)
+    shape = (len(config.sigma), len(LOSSES), 2 * FRAMES + 1)
     out = {name: np.full(shape, np.nan) for name in ("rise_depth", "rise_smoothed", "rise_margin")}
     for i, sigma in enumerate(config.sigma):
         _, samples = data_of(config, bench, sigma)
-        for j, loss in enumerate(config.loss):
+        for j, loss in enumerate(LOSSES):
             net = start(config.D, config.few, config.init[0], bench.generator("rise", sigma, loss))
             end = followed(
                 net, samples, config.early, loss, record=FRAMES, merge_angle=0, tolerance=0.01
@@ -64,7 +64,9 @@ def rises(config: Direction, bench: Bench) -> xr.Dataset:
             out["rise_depth"][i, j, :count] = -history.log_loss[begun].numpy()
             out["rise_smoothed"][i, j, :count] = (inverse / size)[begun].numpy()
             out["rise_margin"][i, j, :count] = (history.margin / size)[begun].numpy()
-    return xr.Dataset({name: (("sigma", "loss", "frame"), values) for name, values in out.items()})
+    return xr.Dataset(
+        {name: (("sigma", "rise_loss", "frame"), values) for name, values in out.items()}
+    )
 
 
 def widths(config: Direction, bench: Bench, seed: int) -> xr.Dataset:
