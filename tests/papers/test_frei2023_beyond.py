@@ -15,7 +15,7 @@ from tacit.data import sqrt_d_mixture
 from tacit.errors import CallError
 from tacit.nets import average_net
 from tacit.papers.frei2023.beyond import exhibit as beyond
-from tacit.papers.frei2023.beyond.claims import cover, order_claims, plain_claims
+from tacit.papers.frei2023.beyond.claims import cluster_claims, cover, order_claims, plain_claims
 from tacit.papers.frei2023.beyond.settings import EXHIBITS, RULES, Beyond
 from tacit.train import Until, gradient_flow
 
@@ -135,8 +135,35 @@ def test_the_order_is_judged_on_both_sides_of_d(bench):
     many = np.array(config.K)[:, None] > 20
     assert order(np.where(many, 1.0, falls)) == ["holds", "differs"]
     assert order(np.where(many, np.inf, falls)) == ["holds", "not testable here"]
+    unfit = np.where(many, falls * [[1.0, np.nan]], falls)  # one seed is left, and has no interval
+    assert order(unfit) == ["undecided", "undecided"]
     # one data set far above the bar, one below it
     assert order(np.where(many, falls * [[1.0, 1.5]], falls)) == ["holds", "undecided"]
+
+
+def test_the_conjecture_is_judged_on_data_that_no_hyperplane_splits_and_on_nets_that_fit(bench):
+    """k = 40 is split now and then: a data set counts by itself, not by what its k's others are."""
+    config = Beyond(K=(5, 40), repeats=4)
+    split = np.array([[True] * 4, [True, False, False, False]])
+    error = np.where(split, 0.5, 0.001)
+    error[1, 3] = 0.5
+    point = np.ones((2, 4, 3))
+    data = xr.Dataset(
+        {
+            "separable": (("k", "seed"), split),
+            "depth": (("k", "seed"), np.where([[0, 0, 0, 0], [0, 0, 0, 1]], 2.0, -9.0)),
+            "stationarity": (("k", "seed"), 0.1 + 0 * error),
+            "error": (("k", "seed"), error),
+            "along_u": (("k", "seed", "ray"), point),
+            "upper": (("k", "seed", "point"), 0.5 * point),
+            "radius_1nn": (("k", "seed", "point"), point),
+        }
+    )
+    judge = bench.claims("here", source="words", bar="ours: a test", regime="outside: a test")
+    found = {claim.id: claim for claim in cluster_claims(data, config, judge)}
+    assert {claim.verdict for claim in found.values()} == {"holds"}
+    assert found["generalises"].n == 2
+    assert "2 of 3 nets have L < 1/n" in found["generalises"].regime
 
 
 def plain_data(ratio):

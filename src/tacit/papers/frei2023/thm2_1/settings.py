@@ -19,8 +19,8 @@ class Direction:
     multipliers where Assumption 2.2 holds: as many clusters as it admits in `inside` dimensions with
     sigma = 1/sqrt(d). And, once: the inits `large` (0: NTK-like, w and b of sd 1/sqrt(d), v of sd 1/sqrt(h)), to
     `shallow`; flows of `few` neurons and both losses in which nothing is merged, for the smoothed margin, to
-    `early`; and `small` data sets of ten points in three dimensions, for the global optimum, with flows of `looks`
-    looks at the data.
+    `early`; and `small` data sets of ten points in three dimensions, for the global optimum, with flows of
+    `looks` looks at the data.
     """
 
     D: int = 500
