@@ -57,9 +57,7 @@ def side(data: xr.Dataset, at: list[int], what: str, names: tuple[int, ...], dep
     inside = data.inside.isel(setting=at).all("seed").values
     mine = [name for name, holds in zip(names, inside, strict=True) if holds]
     if len(mine) == len(names):
-        return (
-            f"inside: Assumption 2.2 holds; the flow ends at log-loss {depth:g}, near a KKT point"
-        )
+        return f"inside: Assumption 2.2 holds; the flow ends at log-loss {depth:g}, before its KKT point"
     only = f"holds only for {what} = {listed(mine)}" if mine else f"holds for none of these {what}"
     return f"outside: Assumption 2.2 {only}"
 
@@ -141,7 +139,7 @@ def every_net(data: xr.Dataset, config: Flipped, judge: Judge) -> Iterator[Claim
     share = "share of data sets where z of length {} flips 99% of the points, from every start"
     promised = [i for i in inside if says_something(settings[i])]
     formula = "paper: Theorem 4.2 with epsilon = 0.01 and delta = 0.1, where n and d allow it"
-    within = "inside: Assumption 2.2 holds; starts from 1e-6 to NTK-like, not all near a KKT point"
+    within = "inside: Assumption 2.2 holds; starts up to NTK-like, flows that end before their KKT points"
     for name, at, by, length, source, bar, regime in (
         ("universal.inside", inside, "twice", "2 sqrt(d/k)", "order", twice, within),
         ("universal.outside", [i for i in range(len(settings)) if not holds[i]], "twice", "2 sqrt(d/k)",
