@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from benches import verdicts
+from benches import new_bench, verdicts
 from tacit.errors import CallError, RunError
 from tacit.measure import kkt_residual, smoothed_margin
 from tacit.measure.margins import parameters
@@ -24,8 +24,12 @@ pytest.importorskip("clarabel")
 TINY = EXHIBITS[0].scales["smoke"]
 
 
-def test_a_run_holds_an_exact_kkt_point_and_has_six_panels(bench):
-    outcome = thm2_1.run(TINY, bench)
+@pytest.fixture(scope="module")
+def outcome():
+    return thm2_1.run(TINY, new_bench())
+
+
+def test_a_run_holds_an_exact_kkt_point_and_has_six_panels(outcome, bench):
     found = verdicts(outcome)
     assert found.pop("limit") == "holds"
     assert set(found) == {
@@ -124,8 +128,8 @@ def test_no_flow_stops_where_its_residual_is_small_enough(bench):
     assert np.isfinite(thm2_1_flows.flow_of(config, bench, 0.3, "exp", 1e-3, 0).rho).all()
 
 
-def test_claims_rest_on_seeds_and_on_every_cell(bench):
-    data = thm2_1.run(TINY, bench).data.copy(deep=True)
+def test_claims_rest_on_seeds_and_on_every_cell(outcome, bench):
+    data = outcome.data.copy(deep=True)
     data["deep_rho"][:] = 1e-3
     data["deep_rho"][0] = 0.99 * math.log(data.sizes["point"]) / TINY.deep[-1]
     found = {claim.id: claim for claim in claims(data, TINY, bench)}
@@ -139,8 +143,8 @@ def test_claims_rest_on_seeds_and_on_every_cell(bench):
     assert "width.rho" not in verdicts(claims(data, TINY, bench))
 
 
-def test_one_kkt_point_below_the_optimum_decides_and_none_does_not(bench):
-    data = thm2_1.run(TINY, bench).data.copy(deep=True)
+def test_one_kkt_point_below_the_optimum_decides_and_none_does_not(outcome, bench):
+    data = outcome.data.copy(deep=True)
     data["small_pair"][:], data["small_pair_rho"][:] = 1.0, 0.0
     assert verdicts(claims(data, TINY, bench))["global.not"] == "not testable here"
     data["small_pair"][0] = 0.9
