@@ -35,7 +35,9 @@ def dots(
     *,
     hollow: bool = False,
 ) -> None:
-    """Mean over seeds, with their range."""
+    """Mean over the seeds that fit, with their range; nothing where none does."""
+    some = ~np.isnan(values).all(1)
+    x, values = x[some], values[some]
     mean = np.nanmean(values, 1)
     axes.errorbar(
         x,
