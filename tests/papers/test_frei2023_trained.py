@@ -31,8 +31,8 @@ from tacit.papers.frei2023._shared.trained import (
 from tacit.papers.frei2023.thm3_1 import exhibit as thm3_1
 from tacit.papers.frei2023.thm3_1.settings import Generalise
 from tacit.papers.frei2023.thm4_2 import exhibit as thm4_2
-from tacit.papers.frei2023.thm4_2.claims import CONSTANT, claims
-from tacit.papers.frei2023.thm4_2.settings import EXHIBITS, Flipped
+from tacit.papers.frei2023.thm4_2.claims import CONSTANT, claims, says_something
+from tacit.papers.frei2023.thm4_2.settings import Flipped
 from tacit.papers.frei2023.thm4_2.sweeps import SWEEPS, every, places, sweep
 from tacit.papers.frei2023.thm4_2.transfer import data_cost, predicted_length
 
@@ -201,15 +201,14 @@ def test_thm42_claims_at_a_small_size(bench):
     config = Flipped(
         K=(2, 4), D=400, sigma=(1e-3,), dims=(200, 400), at=200, few=4, many=4, positive=(1, 2),
         random=(25, 36), noise=(0.0,), inits=(0.0,), h=16, log_loss=-30.0, tests=400,
-        transfer=100, nets=("flow", "GD"), repeats=1,
+        transfer=100, nets=("flow", "GD"), draws=2, repeats=2,
     )  # fmt: skip
     outcome = thm4_2.run(config, bench)
-    found = verdicts(outcome)
-    sure = {
-        id for id in found if id not in ("example2", "transfer.z", "proof.small", "transfer.data")
-    }
-    assert {id: found[id] for id in sure} == dict.fromkeys(sure, "holds")
-    assert found["proof.small"] == "differs"
+    by_id = {claim.id: claim for claim in outcome.claims}
+    assert by_id["exponent.k.sigma0.001"].expected.admits(by_id["exponent.k.sigma0.001"].measured)
+    assert by_id["prefactor.k.sigma0.001"].measured < 0.03
+    assert by_id["universal.inside"].measured == 1
+    assert by_id["proof.long"].verdict == "as predicted"
     inside = outcome.data.inside.values.all(1)
     mixtures = [mixture_for(s, seeded(0)) for s in every(config)]
     assert inside.tolist() == [check_assumption(m).holds for m in mixtures]
@@ -217,15 +216,15 @@ def test_thm42_claims_at_a_small_size(bench):
 
 
 def test_one_net_of_the_sweeps(bench):
-    """Inside Assumption 2.2: the median is sqrt(d/k), the proof's z flips all, Lemma D.6's none."""
+    """Inside Assumption 2.2: the median is sqrt(d/k), twice that flips all, and so does the proof's z."""
     setting = Setting(300, 4, 2, 1e-3, 1e-6, -30.0, h=10)
     found = thm4_2.measure(setting, Flipped(tests=300), bench, 0)
     assert bool(found.fitted)
     assert bool(found.inside)
     assert float(found.length[2]) == pytest.approx(1, abs=0.03)
-    assert found.flipped.values.tolist() == pytest.approx([0.95, 0.0, 1.0], abs=0.01)
+    assert found.flipped.values.tolist() == [1.0, 1.0]
     assert float(found.ratio) == pytest.approx(1, abs=0.01)
-    assert float(found.proof[1]) > 15
+    assert float(found.proof) > 15
 
 
 def ideal(config):
@@ -236,49 +235,75 @@ def ideal(config):
     levels = np.array([0.5, 0.95])
     length = 1 + sigma[:, None, None] * norm.ppf(levels) * np.ones((*shape, 1))
     proofs = [proof_etas(mixture_for(s, seeded(0)), s.D) for s in settings]
-    proof = [
-        [(p.activates * s.K, p.flips * s.K)] * seeds for p, s in zip(proofs, settings, strict=True)
-    ]
+    proof = [[p.flips * s.K] * seeds for p, s in zip(proofs, settings, strict=True)]
     inside = [[check_assumption(mixture_for(s, seeded(0))).holds] * seeds for s in settings]
     cosine = 1 / np.sqrt(1 + np.array([s.sigma / math.log(s.D) for s in settings]) ** 2)
     nets = ["flow", "GD"]
     return xr.Dataset(
         {
             "length": (("setting", "seed", "level"), length),
-            "flipped": (("setting", "seed", "by"), np.tile([0.95, 0.0, 1.0], (*shape, 1))),
-            "proof": (("setting", "seed", "lemma"), np.array(proof)),
+            "flipped": (("setting", "seed", "by"), np.ones((*shape, 2))),
+            "proof": (("setting", "seed"), np.array(proof)),
             "ratio": (("setting", "seed"), np.repeat(cosine[:, None], seeds, 1)),
             "inside": (("setting", "seed"), np.array(inside)),
-            "transfer_z": (("target", "quantile"), np.ones((2, 2))),
-            "transfer": (("way", "source", "target", "quantile"), 1.03 * np.ones((2, 2, 2, 2))),
-            "transfer_share": (("target",), [0.95, 0.95]),
-            "covered": (("target",), [True, True]),
+            "example": (("dimension", "draw"), np.array(config.random)[:, None] ** np.full(3, 0.25)),
+            "transfer_z": (("draw", "target", "quantile"), np.ones((3, 2, 2))),
+            "transfer": (("draw", "way", "source", "target", "quantile"), 1.03 * np.ones((3, 2, 2, 2, 2))),
+            "transfer_share": (("draw", "target"), np.full((3, 2), 0.95)),
+            "covered": (("draw", "target"), np.full((3, 2), True)),
         },
         coords={
-            "level": levels, "by": ["95%", "D.6", "D.7"], "lemma": ["D.6", "D.7"],
+            "level": levels, "by": ["twice", "D.7"],
             "way": ["data", "learned"], "source": nets, "target": nets, "quantile": levels,
         },
     )  # fmt: skip
 
 
+AGREE = {"holds", "as predicted"}
+
+
 def test_claims_hold_for_the_prediction_and_notice_what_differs(bench):
-    config = Flipped(repeats=2)
+    config = Flipped()
     data = ideal(config)
-    made = claims(data, config, bench)
-    assert {c.id for c in made if c.verdict != "holds"} == {"proof.small"}
+    assert set(verdicts(claims(data, config, bench)).values()) == AGREE
     k_sweep = places(config, "K")
     wrong = data.copy(deep=True)
-    wrong.length[k_sweep[:5]] *= np.array([1, 1.01, 1.02, 1.03, 1.08])[:, None, None]
-    assert {c.id for c in claims(wrong, config, bench) if c.verdict != "holds"} >= {
-        "exponent.k.sigma0.001",
-        "prefactor.k.sigma0.001",
-        "law.k.sigma0.001",
-    }
+    wrong.length[k_sweep[:5]] *= np.array([1, 1.05, 1.1, 1.15, 1.2])[:, None, None]
+    found = verdicts(claims(wrong, config, bench))
+    assert found["exponent.k.sigma0.001"] == "differs"
+    assert found["prefactor.k.sigma0.001"] == "not as predicted"
+    assert found["exponent.k.sigma1"] == "holds"
+    wild = data.copy(deep=True)  # seeds on both sides of the bar
+    wild.length[k_sweep[0]] *= np.array([0.9, 1.1, 0.9, 1.1])[:, None]
+    assert verdicts(claims(wild, config, bench))["prefactor.k.sigma0.001"] == "undecided"
     unfit = data.copy(deep=True)
     unfit.length[places(config, "positive")[0], 0] = np.nan
-    flat = {c.id: c for c in claims(unfit, config, bench)}["imbalance.flat"]
-    assert flat.verdict == "holds"
-    assert "5 of 6 nets" in flat.statement
+    assert verdicts(claims(unfit, config, bench))["imbalance.flat"] == "as predicted"
+    loose = data.assign(example=data.example * np.exp([[-0.4, 0, 0.4]] * np.arange(4)[:, None]))
+    assert verdicts(claims(loose, config, bench))["example2"] == "undecided"
+
+
+def test_shares_are_of_data_sets_and_one_bad_start_spoils_its_own(bench):
+    config = Flipped()
+    data, settings = ideal(config), every(config)
+    inside = [i for i in range(len(settings)) if bool(data.inside[i].all())]
+    sets = len({settings[i].named for i in inside}) * config.repeats
+    assert sets < len(inside) * config.repeats  # starts on the same data are no new sample
+    by_id = {claim.id: claim for claim in claims(data, config, bench)}
+    assert (by_id["universal.inside"].n, by_id["universal.inside"].over) == (sets, "data sets")
+    usual = [i for i in inside if settings[i].named == settings[places(config, "depth")[0]].named]
+    for i in usual[:2]:
+        data.flipped[i, 0] = 0.5
+    measured = {claim.id: claim.measured for claim in claims(data, config, bench)}
+    assert measured["universal.inside"] == pytest.approx(1 - 1 / sets)
+    data.flipped[usual, 0] = np.nan  # no net fits that data set: the theorem is silent about it
+    found = {claim.id: claim for claim in claims(data, config, bench)}["universal.inside"]
+    assert (found.n, found.measured) == (sets - 1, 1)
+
+
+def test_the_theorem_promises_nothing_where_n_is_too_large_for_d():
+    assert says_something(Setting(500, 8, 4, 1e-3, 1e-6, -50.0))
+    assert not says_something(Setting(250, 8, 4, 1e-3, 1e-6, -50.0))
 
 
 def test_every_sweep_finds_its_settings():
@@ -392,11 +417,3 @@ def test_thm42_refuses(wrong):
 def test_thm31_refuses(wrong):
     with pytest.raises(CallError):
         Generalise(**wrong)
-
-
-@pytest.mark.slow
-def test_thm42_reaches_its_bars_at_laptop_scale(bench):
-    outcome = thm4_2.run(EXHIBITS[0].scales["laptop"], bench)
-    assert {id for id, verdict in verdicts(outcome).items() if verdict != "holds"} == {
-        "proof.small"
-    }

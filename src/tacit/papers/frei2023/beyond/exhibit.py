@@ -70,7 +70,7 @@ def run(config: Beyond, bench: Bench) -> Outcome:
     data = data.assign_coords(
         k=list(config.K), n=list(config.n), law=list(config.laws), rule=list(RULES)
     )
-    return Outcome(data, tuple(claims(data, config, bench)))
+    return Outcome(data, claims(data, config, bench))
 
 
 def clustered(K: int, config: Beyond, bench: Bench) -> xr.Dataset:
@@ -116,9 +116,9 @@ def clustered(K: int, config: Beyond, bench: Bench) -> xr.Dataset:
 
 
 def unclustered(law: Law, n: int, config: Beyond, bench: Bench) -> xr.Dataset:
-    """n points: the linear rule, and a net for each start and repeat; repeats in one flow."""
+    """n points: the linear rule, and a net for each start and data set; data sets in one flow."""
     sets, tests = [], []
-    for seed in bench.seeds(config.repeats):
+    for seed in bench.seeds(config.sets):
         stream = bench.generator("plain", law, n, seed=seed)
         sets.append(wide_points(law, n, config, stream))
         tests.append(wide_points(law, config.tests, config, stream))
@@ -133,7 +133,7 @@ def unclustered(law: Law, n: int, config: Beyond, bench: Bench) -> xr.Dataset:
     rows = []
     for i, (h, init) in enumerate(zip(config.widths, config.inits, strict=True)):
         stream = bench.generator("plain start", law, n, i)
-        nets = trained(starts(config.D, h, init, config.repeats, stream), x, y, config.log_loss)
+        nets = trained(starts(config.D, h, init, config.sets, stream), x, y, config.log_loss)
         rows.append(
             [
                 {**fitted(net, *points), "error": wrong(net, *test)}
@@ -141,10 +141,10 @@ def unclustered(law: Law, n: int, config: Beyond, bench: Bench) -> xr.Dataset:
             ]
         )
     data: dict[str, Any] = {
-        f"plain_{name}": (("start", "seed"), [[one[name] for one in row] for row in rows])
+        f"plain_{name}": (("start", "set"), [[one[name] for one in row] for row in rows])
         for name in rows[0][0]
     }
-    return xr.Dataset({**data, "linear_error": (("rule", "seed"), linear)})
+    return xr.Dataset({**data, "linear_error": (("rule", "set"), linear)})
 
 
 def coin_mixture(K: int, config: Beyond, generator: torch.Generator) -> ClusterMixture:

@@ -82,10 +82,10 @@ def error_panel(axes: Axes, data: xr.Dataset, config: Beyond, law: str) -> None:
     """Test errors of the linear rules and of the nets from every start."""
     x = np.array(config.n) / config.D
     for rule, style in zip(RULES, ("--", ":"), strict=True):
-        error = shown(data.linear_error.sel(rule=rule).mean("seed").values, config)
+        error = shown(data.linear_error.sel(rule=rule).mean("set").values, config)
         axes.plot(x, error, style, color="0.35", label=f"max-margin linear rule {rule}", zorder=2)
     for i, (h, init) in enumerate(zip(config.widths, config.inits, strict=True)):
-        error = shown(data.plain_error.isel(start=i).mean("seed").values, config)
+        error = shown(data.plain_error.isel(start=i).mean("set").values, config)
         near = init <= config.small
         rho = float(data.plain_stationarity.isel(start=i).max())
         label = rf"ReLU net, width {h}, init {init:g} ($\rho\leq{rho:.2f}$)"
@@ -108,4 +108,4 @@ def flat(values: xr.DataArray) -> torch.Tensor:
 
 def shown(error: np.ndarray, config: Beyond) -> np.ndarray:
     """Errors for a logarithmic axis."""
-    return np.maximum(error, FLOOR / (config.tests * config.repeats))
+    return np.maximum(error, FLOOR / (config.tests * config.sets))

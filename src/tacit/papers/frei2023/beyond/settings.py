@@ -14,7 +14,7 @@ SLACK = 0.3  # a flow at loss e^-l has slackness of the order of log(n)/l
 
 @dataclass(frozen=True)
 class Beyond:
-    """Section 5's two questions, in `D` dimensions, `repeats` data sets each.
+    """Section 5's two questions, in `D` dimensions: `repeats` data sets for the first, `sets` for the second.
 
     Many clusters: `K` means uniform on the sphere, the label of each cluster by a fair coin, noise `sigma` (0
     stands for 1/sqrt(D)), ln^2 D training points a cluster, one net of `h` neurons with weights of sd `small`.
@@ -31,7 +31,7 @@ class Beyond:
     K: tuple[int, ...] = (5, 20, 40, 60)
     sigma: float = 0.0
     h: int = 100
-    points: int = 12
+    points: int = 8
     draws: int = 100
     laws: tuple[Law, ...] = ("gaussian", "sphere")
     n: tuple[int, ...] = (10, 20, 40, 80)
@@ -41,7 +41,8 @@ class Beyond:
     small: float = 1e-3
     log_loss: float = -15.0
     tests: int = 10_000
-    repeats: int = 3
+    sets: int = 12
+    repeats: int = 8
 
     def __post_init__(self) -> None:
         check_at_least("D", (self.D,), 2)
@@ -68,7 +69,8 @@ class Beyond:
         for name in ("h", "points", "draws", "tests"):
             check_positive(name, (getattr(self, name),))
         check_positive("widths", self.widths)
-        check_at_least("repeats", (self.repeats,), 2, "an interval needs repeats")
+        for name in ("sets", "repeats"):
+            check_at_least(name, (getattr(self, name),), 2, "an interval needs repeats")
 
 
 EXHIBITS = (
@@ -91,6 +93,7 @@ EXHIBITS = (
                 inits=(1e-3, 0.3),
                 log_loss=-5.0,
                 tests=300,
+                sets=2,
                 repeats=2,
             ),
             "laptop": Beyond(),
@@ -105,7 +108,7 @@ EXHIBITS = (
                 inits=(1e-3, 1e-3, 1e-3, 0.3),
                 log_loss=-30.0,
                 tests=100_000,
-                repeats=5,
+                repeats=8,
             ),
         },
     ),

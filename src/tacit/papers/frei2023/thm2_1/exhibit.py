@@ -11,6 +11,7 @@ Clarke subgradients come from `measure.kkt_residual`, with slackness at most SLA
 
 over all rows: biases, second layer, neurons that are off. (Those which the flow retired count as if nothing
 explained them.) A flow at log-loss -l has slackness of the order log(n)/l: a small one needs a deep flow.
+Every flow goes through the same depths, whatever its residual: how it falls is measured and not arranged.
 
 Where one neuron of each sign is left the limit is a convex program, and `train.two_neuron_max_margin` solves it:
 the KKT point itself, exact to rounding, and the flow's way to it as a cosine. Below a log-loss of -100 both
@@ -78,15 +79,19 @@ def run(config: Direction, bench: Bench) -> Outcome:
                 "sigma",
             )
         )
-    sweeps = {
-        "rise": rises, "width": widths, "large": large_inits, "descent": descent, "small": small_sets,
-        "inside": inside,
-    }  # fmt: skip
+    again = [
+        xr.merge(
+            bench.part(f"{name}.{seed}", partial(measure, config, bench, seed))
+            for name, measure in (("width", widths), ("descent", descent), ("inside", inside))
+        )
+        for seed in bench.steps(seeds, "widths, descent, multipliers")
+    ]
+    sweeps = {"rise": rises, "large": large_inits, "small": small_sets}
     others = [
         bench.part(name, partial(measure, config, bench))
         for name, measure in bench.steps(sweeps.items(), "sweeps")
     ]
-    data = xr.merge([xr.concat(grid, "seed"), xr.concat(limits, "seed"), *others])
+    data = xr.merge([*(xr.concat(each, "seed") for each in (grid, limits, again)), *others])
     data = data.assign_coords(
         seed=seeds, sigma=list(config.sigma), loss=list(config.loss), init=list(config.init),
         depth=list(config.depths), deep=list(config.deep),

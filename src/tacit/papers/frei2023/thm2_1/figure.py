@@ -8,8 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tacit.papers._shared.panels import MARKERS, THEORY
-from tacit.papers.frei2023.thm2_1.claims import STATIONARITY, UNITED
-from tacit.papers.frei2023.thm2_1.settings import Direction
+from tacit.papers.frei2023.thm2_1.settings import LOSSES, Direction
 
 STYLES = ("-", ":", "-.", (0, (5, 1, 1, 1)))
 
@@ -54,12 +53,8 @@ def residual_panel(axes: Axes, data: xr.Dataset, config: Direction) -> None:
                 markersize=5,
                 markerfacecolor="none",
             )
-    for bar, text in ((STATIONARITY, "bar"), (UNITED, "bar, united")):
-        axes.axhline(bar, **THEORY)
-        axes.annotate(
-            text, (0.02, bar), xycoords=("axes fraction", "data"), xytext=(0, 3),
-            textcoords="offset points", fontsize=8.5,
-        )  # fmt: skip
+    ends = np.array([config.depths[0], config.deep[-1]])
+    axes.plot(ends, np.log(data.sizes["point"]) / ends, **THEORY, label=r"$\log(n)/|\log L|$")
     axes.plot([], [], "D", color="0.4", markerfacecolor="none", label="neurons of a sign united")
     axes.set(xscale="log", yscale="log", xlabel=r"depth $-\log L$")
     axes.set_ylabel(r"KKT residual $\rho$ at slackness $\leq 0.005$")
@@ -71,7 +66,7 @@ def margin_panel(axes: Axes, data: xr.Dataset, config: Direction) -> None:
     """The normalised and the smoothed margin along a flow, with the exact limit's."""
     loss = config.loss[0]
     for j, sigma in enumerate(config.sigma):
-        here = data.sel(sigma=sigma, loss=loss)
+        here = data.isel(rise_loss=LOSSES.index(loss)).sel(sigma=sigma)
         limit = float(data.limit_margin.isel(seed=0).sel(sigma=sigma))
         axes.plot(
             here.rise_depth,
@@ -129,7 +124,8 @@ def cluster_panel(axes: Axes, data: xr.Dataset, config: Direction) -> None:
             label=rf"$d={config.D}$, $k={config.K}$, $\sigma={sigma:g}$ (outside)",
         )  # fmt: skip
     d = config.inside
-    mine = data.inside_own.values * d
+    first = data.isel(seed=0)
+    mine = first.inside_own.values * d
     axes.plot(
         np.arange(1, len(mine) + 1),
         mine,
@@ -138,8 +134,8 @@ def cluster_panel(axes: Axes, data: xr.Dataset, config: Direction) -> None:
         label=rf"$d={d}$, $k={len(mine)}$, $\sigma=1/\sqrt{{d}}$ (inside)",
     )
     for bound, text in (
-        (data.inside_low, "Lemma A.11 (inside)"),
-        (data.inside_high, "Lemma A.10 (inside)"),
+        (first.inside_low, "Lemma A.11 (inside)"),
+        (first.inside_high, "Lemma A.10 (inside)"),
     ):
         axes.axhline(d * float(bound), **THEORY)
         axes.annotate(
@@ -154,7 +150,9 @@ def cluster_panel(axes: Axes, data: xr.Dataset, config: Direction) -> None:
 
 def sweep_panel(axes: Axes, data: xr.Dataset, config: Direction) -> None:
     """rho against the width, and from large inits with its floors."""
-    axes.plot(data.width, data.width_rho, "o-", color="C0", label=f"init {config.init[0]:g}")
+    axes.plot(
+        data.width, data.width_rho.mean("seed"), "o-", color="C0", label=f"init {config.init[0]:g}"
+    )
     at = np.full(len(config.large), config.h, dtype=float)
     for i, init in enumerate(config.large):
         name = f"init {init:g}" if init else "NTK-like init"
@@ -174,9 +172,9 @@ def sweep_panel(axes: Axes, data: xr.Dataset, config: Direction) -> None:
             markerfacecolor="none",
             label="its floor",
         )
-    axes.axhline(STATIONARITY, **THEORY)
-    axes.annotate("bar", (0.02, STATIONARITY), xycoords=("axes fraction", "data"), xytext=(0, 3),
-                  textcoords="offset points", fontsize=8.5)  # fmt: skip
+    axes.axhline(
+        np.log(data.sizes["point"]) / config.shallow, **THEORY, label=r"$\log(n)/|\log L|$"
+    )
     axes.set(xscale="log", yscale="log", xlabel="width", ylabel=r"KKT residual $\rho$")
     axes.set_title(f"any width; large inits keep a floor (depth {config.shallow:g})")
     axes.legend(fontsize=7.5, loc="center right")

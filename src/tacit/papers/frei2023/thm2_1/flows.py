@@ -18,7 +18,7 @@ from tacit.measure import kkt_residual, normalised_margin
 from tacit.measure.margins import margins, parameters
 from tacit.nets import TwoLayerNet
 from tacit.papers.frei2023._shared.trained import start
-from tacit.papers.frei2023.thm2_1.claims import SLACK, STATIONARITY
+from tacit.papers.frei2023.thm2_1.claims import SLACK
 from tacit.papers.frei2023.thm2_1.settings import Direction
 from tacit.train import Flowed, FlowWarning, Until, gradient_flow
 from tacit.train.losses import LossName
@@ -77,7 +77,7 @@ def residuals(
 def flow_of(
     config: Direction, bench: Bench, sigma: float, loss: str, init: float, seed: int
 ) -> xr.Dataset:
-    """One flow, from depth to depth until both bars are met, and its neurons united."""
+    """One flow, from depth to depth, and its neurons united."""
     _, samples = data_of(config, bench, sigma, seed)
     single = in_single(samples)
     net = start(config.D, config.h, init, bench.generator("start", sigma, loss, init, seed=seed))
@@ -92,8 +92,6 @@ def flow_of(
         row = (found.rho, found.slackness, margin, len(net.v), -end.ended[0].log_loss)
         for name, value in zip(kept, row, strict=True):
             kept[name][i] = value
-        if found.rho <= STATIONARITY and found.slackness <= SLACK * (1 + 1e-9):
-            break
     return xr.Dataset(
         {name: (("depth",), np.array(values)) for name, values in kept.items()}
         | {"united": (("sign", "weight"), pair_of(net).numpy())}

@@ -13,24 +13,25 @@ LOSSES = ("exp", "logistic")
 class Direction:
     """Flows on n = k ln^2 d points for every `sigma`, loss and `init`, and the KKT point that they approach.
 
-    K/2 clusters of D-dimensional points are positive. A flow of `h` neurons goes from one of the `depths` (minus
-    the log-loss) to the next until its KKT residuals meet the bars; then the neurons of each sign are united, and
-    the two are followed to each of the `deep` ones. Also: `widths` from the first init and the inits `large` (0:
-    NTK-like, w and b of sd 1/sqrt(d), v of sd 1/sqrt(h)), to `shallow`; a run of `few` neurons in which nothing
-    is merged, for the smoothed margin, and gradient descent, to `early`; `small` data sets of ten points in three
-    dimensions, for the global optimum, with flows of `looks` looks at the data; and the multipliers where
-    Assumption 2.2 holds: as many clusters as it admits in `inside` dimensions with sigma = 1/sqrt(d).
+    K/2 clusters of D-dimensional points are positive. A flow of `h` neurons goes to each of the `depths` (minus
+    the log-loss) in turn; then the neurons of each sign are united, and the two are followed to the `deep` ones.
+    Also, `repeats` times each: `widths` from the first init, to `shallow`, gradient descent, to `early`, and the
+    multipliers where Assumption 2.2 holds: as many clusters as it admits in `inside` dimensions with
+    sigma = 1/sqrt(d). And, once: the inits `large` (0: NTK-like, w and b of sd 1/sqrt(d), v of sd 1/sqrt(h)), to
+    `shallow`; flows of `few` neurons and both losses in which nothing is merged, for the smoothed margin, to
+    `early`; and `small` data sets of ten points in three dimensions, for the global optimum, with flows of
+    `looks` looks at the data.
     """
 
     D: int = 500
     K: int = 10
     h: int = 100
     sigma: tuple[float, ...] = (1.0, 0.1)
-    loss: tuple[str, ...] = LOSSES
-    init: tuple[float, ...] = (1e-6, 1e-4, 1e-3)
-    depths: tuple[float, ...] = (30.0, 100.0, 300.0, 600.0, 2400.0, 4800.0)
-    deep: tuple[float, ...] = (1000.0, 4000.0)
-    widths: tuple[int, ...] = (4, 20, 500, 4000)
+    loss: tuple[str, ...] = ("logistic",)
+    init: tuple[float, ...] = (1e-6, 1e-3)
+    depths: tuple[float, ...] = (30.0, 100.0, 300.0)
+    deep: tuple[float, ...] = (1000.0,)
+    widths: tuple[int, ...] = (4, 4000)
     large: tuple[float, ...] = (0.01, 0.0)
     shallow: float = 400.0
     few: int = 20
@@ -38,7 +39,7 @@ class Direction:
     small: int = 12
     looks: int = 1000
     inside: int = 2000
-    repeats: int = 1
+    repeats: int = 5
 
     def __post_init__(self) -> None:
         check_clusters(self.K, self.K // 2, self.D)
@@ -94,16 +95,19 @@ EXHIBITS = (
                 small=2,
                 looks=60,
                 inside=549,
+                repeats=2,
             ),
             "laptop": Direction(),
             "paper": Direction(
+                loss=LOSSES,
                 widths=(4, 20, 100, 500, 4000),
                 large=(0.003, 0.01, 0.03, 0.0),
                 shallow=3200.0,
+                init=(1e-6, 1e-4, 1e-3),
                 depths=(30.0, 100.0, 300.0, 1000.0, 3200.0, 6400.0),
                 deep=(1000.0, 4000.0, 10_000.0),
                 small=40,
-                repeats=3,
+                repeats=5,
             ),
         },
     ),

@@ -27,7 +27,7 @@ from tacit.papers.frei2023.thm2_1.flows import (
     residuals,
     stacked,
 )
-from tacit.papers.frei2023.thm2_1.settings import Direction
+from tacit.papers.frei2023.thm2_1.settings import LOSSES, Direction
 from tacit.train import FlowWarning, Until, descend, gradient_flow
 from tacit.train.losses import LossName
 from tacit.train.max_margin.every_pattern import global_max_margin
@@ -42,11 +42,11 @@ TINY_WIDTH, TINY_INIT = 20, 0.01
 
 def rises(config: Direction, bench: Bench) -> xr.Dataset:
     """The smoothed and the normalised margin along flows of `few` neurons in which nothing is merged."""
-    shape = (len(config.sigma), len(config.loss), 2 * FRAMES + 1)
+    shape = (len(config.sigma), len(LOSSES), 2 * FRAMES + 1)
     out = {name: np.full(shape, np.nan) for name in ("rise_depth", "rise_smoothed", "rise_margin")}
     for i, sigma in enumerate(config.sigma):
         _, samples = data_of(config, bench, sigma)
-        for j, loss in enumerate(config.loss):
+        for j, loss in enumerate(LOSSES):
             net = start(config.D, config.few, config.init[0], bench.generator("rise", sigma, loss))
             end = followed(
                 net, samples, config.early, loss, record=FRAMES, merge_angle=0, tolerance=0.01
@@ -64,16 +64,18 @@ def rises(config: Direction, bench: Bench) -> xr.Dataset:
             out["rise_depth"][i, j, :count] = -history.log_loss[begun].numpy()
             out["rise_smoothed"][i, j, :count] = (inverse / size)[begun].numpy()
             out["rise_margin"][i, j, :count] = (history.margin / size)[begun].numpy()
-    return xr.Dataset({name: (("sigma", "loss", "frame"), values) for name, values in out.items()})
+    return xr.Dataset(
+        {name: (("sigma", "rise_loss", "frame"), values) for name, values in out.items()}
+    )
 
 
-def widths(config: Direction, bench: Bench) -> xr.Dataset:
+def widths(config: Direction, bench: Bench, seed: int) -> xr.Dataset:
     """Flows of several widths at the last noise level, from the smallest init."""
     sigma, rows = config.sigma[-1], []
-    _, samples = data_of(config, bench, sigma)
+    _, samples = data_of(config, bench, sigma, seed)
     limit = two_neuron_max_margin(samples.x, samples.y)
     for h in config.widths:
-        net = start(config.D, h, config.init[0], bench.generator("width", h))
+        net = start(config.D, h, config.init[0], bench.generator("width", h, seed=seed))
         end = followed(
             net,
             in_single(samples),
@@ -132,16 +134,17 @@ def floors(net: TwoLayerNet, samples: Samples, size: float) -> tuple[float, floa
     )
 
 
-def descent(config: Direction, bench: Bench) -> xr.Dataset:
+def descent(config: Direction, bench: Bench, seed: int) -> xr.Dataset:
     """Gradient descent of `few` neurons, its steps as long as the loss allows (Lyu & Li 2020, Section 5).
 
     The step is 1 / (max_i ||x~_i||^2 ||theta||^2 L): a constant one while L is of order 1, then growing as the
     loss falls.
     """
-    _, samples = data_of(config, bench, config.sigma[-1])
+    _, samples = data_of(config, bench, config.sigma[-1], seed)
     limit = two_neuron_max_margin(samples.x, samples.y)
     loss = cast(LossName, config.loss[-1])
-    net = start(config.D, config.few, config.init[-1], bench.generator("descent"))
+    first = start(config.D, config.few, config.init[-1], bench.generator("descent", seed=seed))
+    net = first
     steep = float(samples.x.square().sum(1).max() + 1)
     depths, now = [], 0.0
     for _ in range(round(40 * config.early)):
@@ -153,17 +156,11 @@ def descent(config: Direction, bench: Bench) -> xr.Dataset:
         depths.append(now)
         if now >= config.early:
             break
-    found = residuals(net, samples, slack=math.inf)
-    flow = followed(
-        start(config.D, config.few, config.init[-1], bench.generator("descent")), samples, now, loss
-    ).net  # fmt: skip
-    beside = residuals(flow, samples, slack=math.inf)
+    flow = followed(first, samples, now, loss).net
     return xr.Dataset(
         {
             "descent_reached": ((), now),
             "descent_steps": ((), CHUNK * len(depths)),
-            "descent_rho": ((), found.rho),
-            "descent_flow_rho": ((), beside.rho),
             "descent_cosine": ((), cosine(net, limit.net)),
             "descent_flow_cosine": ((), cosine(flow, limit.net)),
         }
@@ -207,11 +204,11 @@ def small_sets(config: Direction, bench: Bench) -> xr.Dataset:
     return xr.Dataset({name: (("set",), c) for name, c in zip(names, columns, strict=True)})
 
 
-def inside(config: Direction, bench: Bench) -> xr.Dataset:
+def inside(config: Direction, bench: Bench, seed: int) -> xr.Dataset:
     """sum_i lambda_i v_j^2 phi_ij over each cluster at the exact KKT point, where Assumption 2.2 holds."""
     d = config.inside
     k = most_clusters(d, 1 / math.sqrt(d))
-    stream = bench.generator("inside", d)
+    stream = bench.generator("inside", d, seed=seed)
     mixture = sqrt_d_mixture(d, k, k // 2, 1 / math.sqrt(d), stream)
     samples = mixture.sample(math.ceil(k * math.log(d) ** 2), stream)
     known = check_assumption(mixture)

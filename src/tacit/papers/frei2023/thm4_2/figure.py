@@ -8,10 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tacit.papers._shared.panels import MARKERS, THEORY
+from tacit.papers.frei2023.thm4_2.claims import Z95
 from tacit.papers.frei2023.thm4_2.settings import Flipped
-from tacit.papers.frei2023.thm4_2.sweeps import places, sweep
-
-Z95 = 1.644854  # Phi^-1(.95)
+from tacit.papers.frei2023.thm4_2.sweeps import places
 
 
 def draw(data: xr.Dataset, config: Flipped) -> Figure:
@@ -36,7 +35,9 @@ def dots(
     *,
     hollow: bool = False,
 ) -> None:
-    """Mean over seeds, with their range."""
+    """Mean over the seeds that fit, with their range; nothing where none does."""
+    some = ~np.isnan(values).all(1)
+    x, values = x[some], values[some]
     mean = np.nanmean(values, 1)
     axes.errorbar(
         x,
@@ -75,7 +76,7 @@ def cluster_panel(axes: Axes, data: xr.Dataset, config: Flipped) -> None:
     axes.plot(fine, np.sqrt(config.D / fine), **THEORY, label=r"$\sqrt{d/k}$")
     noisy = np.sqrt(config.D / fine) + Z95 * max(config.sigma)
     axes.plot(fine, noisy, **{**THEORY, "linestyle": ":"}, label=r"$\sqrt{d/k}+1.645\,\sigma$")
-    here = data.proof.isel(setting=places(config, "K")[: len(K)]).sel(lemma="D.7").mean("seed")
+    here = data.proof.isel(setting=places(config, "K")[: len(K)]).mean("seed")
     proof = here.values * root[:, 0]
     if np.isfinite(proof).any():  # the proof is silent outside the assumption
         axes.plot(K, proof, "-", color="C3", label=r"proof's $z$ (Lemma D.7)")
@@ -101,9 +102,7 @@ def dimension_panel(axes: Axes, data: xr.Dataset, config: Flipped) -> None:
         label = f"$k={config.few}$, $\\sigma={sigma:g}$"
         dots(axes, D * 1.04 ** (2 * s - 1), mine * np.sqrt(D / config.few)[:, None], s, label)
     random = np.array(config.random)
-    units = np.array([setting.unit for setting in sweep(config, "random")])[:, None]
-    values = taken(data, config, "random", 0.5) * units
-    dots(axes, random, values, 2, r"$k=\sqrt{d}$ random means, $\sigma=1$")
+    dots(axes, random, data.example.values, 2, r"$k=\sqrt{d}$ random means, $\sigma=1$")
     for ends, scale, power, text in (
         (D, config.few**-0.5, 0.5, r"$\sqrt{d/k}$"),
         (random, 1.0, 0.25, r"$d^{1/4}$"),
@@ -189,8 +188,8 @@ def start_panel(axes: Axes, data: xr.Dataset, config: Flipped) -> None:
 def transfer_panel(axes: Axes, data: xr.Dataset, config: Flipped) -> None:
     """Median length by direction (rows: z, and what was learned on each net) and net (columns)."""
     names = [str(name) for name in data.target.values]
-    learned = data.transfer.sel(way="learned", quantile=0.5).values
-    table = np.vstack([data.transfer_z.sel(quantile=0.5).values, learned])
+    means = data[["transfer", "transfer_z"]].sel(quantile=0.5).mean("draw")
+    table = np.vstack([means.transfer_z.values, means.transfer.sel(way="learned").values])
     shown = np.where(np.isfinite(table), table, np.nan)
     axes.grid(visible=False)
     axes.imshow(shown, cmap="viridis", vmin=0.85, vmax=1.25, aspect="auto")

@@ -25,7 +25,8 @@ class Flipped:
     deviation `init`, except over `inits`, where 0 stands for an NTK-like start (w and b of sd 1/sqrt(d), v of
     sd 1/sqrt(h)), and are followed to `log_loss`. `h` neurons, `tests` test points a net. Transfer is measured
     in `transfer` dimensions between `nets`: two of the flow, one with the logistic loss, one with h/10 neurons
-    and one with 10 h, GD, Adam, and an NTK-like start.
+    and one with 10 h, GD, Adam, and an NTK-like start. That and the random means are drawn
+    `draws` times, all else `repeats` times.
     """
 
     K: tuple[int, ...] = (2, 4, 8, 16, 32)
@@ -45,7 +46,8 @@ class Flipped:
     tests: int = 4000
     transfer: int = 500
     nets: tuple[str, ...] = NETS
-    repeats: int = 3
+    draws: int = 6
+    repeats: int = 4
 
     def __post_init__(self) -> None:
         for key, K, name, D in (
@@ -77,7 +79,8 @@ class Flipped:
         check_at_most("log_loss", (self.log_loss,), -15, "every point must be fitted")
         check_at_least("h", (self.h,), 4)
         check_at_least("tests", (self.tests,), 20)
-        check_at_least("repeats", (self.repeats,), 1)
+        for name in ("draws", "repeats"):
+            check_at_least(name, (getattr(self, name),), 1)
 
 
 EXHIBITS = (
@@ -105,6 +108,7 @@ EXHIBITS = (
                 tests=60,
                 transfer=40,
                 nets=("flow", "GD"),
+                draws=2,
                 repeats=1,
             ),
             "laptop": Flipped(),
@@ -117,6 +121,7 @@ EXHIBITS = (
                 log_loss=-300.0,
                 tests=20_000,
                 transfer=2000,
+                draws=12,
                 repeats=5,
             ),
         },

@@ -61,16 +61,16 @@ PUPILS = (
 )
 
 
-def transfer(config: Flipped, bench: Bench) -> xr.Dataset:
+def transfer(config: Flipped, bench: Bench, seed: int) -> xr.Dataset:
     """Median and 95% lengths over sqrt(d/k) by source and target; the share flipped by z of predicted length."""
     d, k = config.transfer, config.few
     unit = math.sqrt(d / k)
-    mixture = sqrt_d_mixture(d, k, k // 2, 1.0, bench.generator("means", d))
+    mixture = sqrt_d_mixture(d, k, k // 2, 1.0, bench.generator("means", d, seed=seed))
     bench.tell(assumption_line(mixture))
     u = frei2023_z(mixture)
-    test = mixture.sample(min(config.tests, 2000), bench.generator("transfer", d))
+    test = mixture.sample(min(config.tests, 2000), bench.generator("transfer", d, seed=seed))
     pupils = [pupil for pupil in PUPILS if pupil.name in config.nets]
-    taught = [teach(p, mixture, config, bench) for p in bench.steps(pupils, "transfer")]
+    taught = [teach(pupil, mixture, config, bench, seed) for pupil in pupils]
     nets = [net for net, _ in taught]
     ways = [directions(net, samples, unit) for net, samples in taught]
     by_z = np.array([lengths(net, test, u) for net in nets]) / unit
@@ -104,7 +104,7 @@ def data_cost(d: int, k: int) -> float:
 
 
 def teach(
-    pupil: Pupil, mixture: ClusterMixture, config: Flipped, bench: Bench
+    pupil: Pupil, mixture: ClusterMixture, config: Flipped, bench: Bench, seed: int
 ) -> tuple[TwoLayerNet, Samples]:
     """Train one net on data of its own."""
     d = mixture.D
@@ -112,7 +112,7 @@ def teach(
         d, mixture.K, mixture.K1, mixture.sd, 0.0 if pupil.ntk else config.init, config.log_loss,
         max(round(config.h * pupil.wider), 8), pupil.loss,
     )  # fmt: skip
-    stream = bench.generator("transfer", pupil.name, d)
+    stream = bench.generator("transfer", pupil.name, d, seed=seed)
     samples = mixture.sample(setting.n, stream)
     bench.tell(missing_line(samples, mixture))
     net = start(d, setting.h, setting.init, stream)
