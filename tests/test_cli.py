@@ -261,7 +261,7 @@ def test_a_narrow_terminal_gets_lists(capsys: Capture, monkeypatch: pytest.Monke
         assert "…" not in printed
     lines = [line.rstrip() for line in printed.splitlines()]
     at = lines.index("✗ differs")
-    assert lines[at + 1 : at + 3] == ["  1 + 1 = 3", "  toy2020.mean.odd · eq. (2)"]
+    assert lines[at + 1 : at + 3] == ["  1 + 1 = 3", "  toy2020.mean.odd · Theorem 1.2 ·"]
     assert "  expected 3, measured 2, n 1" in lines
 
 
