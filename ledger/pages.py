@@ -117,7 +117,7 @@ def row(entry: Entry, title: str) -> str:
         escape(words.expected(claim)),
         escape(words.measured(claim)),
         words.sample_size(claim),
-        f"{words.SYMBOLS[claim.verdict]} {claim.verdict}",
+        f"{words.LOOKS[claim.verdict][0]} {claim.verdict}",
     )
     return f"<tr {data}>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
 

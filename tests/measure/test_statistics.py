@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
 
 from tacit.measure import (
-    Tail,
     critical_radius,
-    largest_constant,
     lower_limit,
     proportion,
     upper_limit,
@@ -51,19 +49,3 @@ def test_infinite_radii_are_radii():
     found = critical_radius(torch.tensor([1.0, 2.0, math.inf, math.inf, math.inf]))
     assert found.value == math.inf
     assert critical_radius(torch.tensor([3.0])).value == 3.0
-
-
-def test_largest_constant_recovers_the_constant_of_an_exact_bound():
-    # P(event) = 2 exp(-0.7 b) exactly, many samples
-    n = 10**8
-    tails = [Tail(round(n * 2 * math.exp(-0.7 * b)), n, 2.0, b) for b in (2.0, 5.0, 10.0)]
-    assert largest_constant(tails) == pytest.approx(0.7, abs=1e-3)
-    assert largest_constant(tails) < 0.7
-    assert tails[0].bound(0.7) == pytest.approx(tails[0].events / n, rel=1e-6)
-
-
-def test_settings_with_few_events_do_not_count_unless_they_refute():
-    assert largest_constant([Tail(3, 1000, 2.0, 10.0)]) == math.inf
-    # 29 events where the bound at C = 1/2 allows 2e-13
-    assert largest_constant([Tail(29, 100_000, 2.0, 60.0)]) < 0.5
-    assert largest_constant([]) == math.inf

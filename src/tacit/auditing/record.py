@@ -184,12 +184,12 @@ def _record(document: dict[str, Any]) -> AuditRecord:
         n=document["n"],
         norm=document["norm"],
         box=None if box is None else (box[0], box[1]),
-        clean=Estimate(document["clean"], *known["clean"], document["n"]),
+        clean=Estimate(document["clean"], *known["clean"], n=document["n"]),
         curve=tuple(
             RobustAt(
                 at["radius"],
-                Estimate(at["certified"], *ends["certified"], document["n"]),
-                Estimate(at["attacked"], *ends["attacked"], document["n"]),
+                Estimate(at["certified"], *ends["certified"], n=document["n"]),
+                Estimate(at["attacked"], *ends["attacked"], n=document["n"]),
             )
             for at, ends in zip(document["curve"], known["curve"], strict=True)
         ),

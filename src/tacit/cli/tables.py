@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from tacit.lab.claims import SMOKE_REASON, Claim, Verdict
+from tacit.lab.claims import SMOKE_REASON, Claim
 from tacit.lab.exhibit import SCALES, Exhibit, Paper
 from tacit.lab.record import RunRecord
 from tacit.lab.registry import Catalogue
@@ -20,15 +20,6 @@ from tacit.report import words
 
 PIPED_WIDTH = 110
 NARROW = 70  # columns: below that, a table's column of sentences is a word wide
-_COLOURS: dict[Verdict, str] = {
-    "holds": "green",
-    "differs": "red",
-    "as predicted": "cyan",
-    "not as predicted": "magenta",
-    "undecided": "yellow",
-    "vacuous": "bright_black",
-    "not testable here": "bright_black",
-}
 
 
 def print_list(found: Catalogue) -> None:
@@ -87,7 +78,7 @@ def print_ledger(found: Catalogue, runs: Sequence[RunRecord]) -> None:
             console.print(_ledger(own))
     claims = [claim for run in runs for claim in run.claims]
     if any(claim.reason == SMOKE_REASON for claim in claims):
-        console.print(Text(f"not testable here: {SMOKE_REASON}", _COLOURS["not testable here"]))
+        console.print(Text(f"not testable here: {SMOKE_REASON}", "bright_black"))
     console.print(Text(words.totals(claims), "bold"))
 
 
@@ -108,14 +99,13 @@ def _print_stacked(console: Console, run: RunRecord) -> None:
     console.print()
     console.print(_run_line(run))
     for claim in _shown(run):
-        colour = _COLOURS[claim.verdict]
         numbers = (
             f"expected {words.expected(claim)}, measured {words.measured(claim)}, "
             f"n {words.sample_size(claim)}"
         )
         console.print()
         console.print(_verdict(claim))
-        console.print(_indented(_claim_cell(claim, colour)))
+        console.print(_indented(_claim_cell(claim)))
         console.print(_indented(Text(numbers)))
 
 
@@ -124,7 +114,7 @@ def _add_run(table: Table, run: RunRecord) -> None:
     for claim in _shown(run):
         table.add_row(
             _verdict(claim),
-            _claim_cell(claim, _COLOURS[claim.verdict]),
+            _claim_cell(claim),
             words.expected(claim),
             words.measured(claim),
             words.sample_size(claim),
@@ -143,18 +133,19 @@ def _run_line(run: RunRecord) -> Text:
 
 
 def _verdict(claim: Claim) -> Text:
-    return Text(f"{words.SYMBOLS[claim.verdict]} {claim.verdict}", _COLOURS[claim.verdict])
+    symbol, _, colour = words.LOOKS[claim.verdict]
+    return Text(f"{symbol} {claim.verdict}", colour)
 
 
 def _indented(text: Text) -> Padding:
     return Padding(text, (0, 0, 0, 2))
 
 
-def _claim_cell(claim: Claim, colour: str) -> Text:
+def _claim_cell(claim: Claim) -> Text:
     about = f"{claim.id} · {claim.where} · {claim.source}, {claim.regime.partition(':')[0]}"
     cell = Text.assemble(claim.statement, "\n", (about, "bright_black"))
     if claim.reason and claim.reason != SMOKE_REASON:  # that one is told once, for all
-        cell.append(f"\n{claim.reason}", colour)
+        cell.append(f"\n{claim.reason}", words.LOOKS[claim.verdict][2])
     return cell
 
 

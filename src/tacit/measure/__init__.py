@@ -10,7 +10,7 @@ from tacit.measure.margins import log_loss, normalised_margin, smoothed_margin
 from tacit.measure.neurons import Learned, contributions, cosines, learned_directions
 from tacit.measure.rank import stable_rank
 from tacit.measure.subclasses import Subclasses, discover
-from tacit.measure.tails import Tail, largest_constant
+from tacit.measure.tails import Tail
 
 __all__ = [
     "Distance",
@@ -29,7 +29,6 @@ __all__ = [
     "function_distance",
     "kkt_cosine",
     "kkt_residual",
-    "largest_constant",
     "learned_directions",
     "log_loss",
     "lower_limit",

@@ -90,8 +90,8 @@ def _render(template: str, claims: Sequence[Claim], **context: Any) -> str:
         {
             "name": words.COUNTED[name],
             "number": n,
-            "symbol": words.SYMBOLS[name],
-            "tone": words.TONES[name],
+            "symbol": words.LOOKS[name][0],
+            "tone": words.LOOKS[name][1],
         }
         for name, n in words.count(claims).items()
     ]

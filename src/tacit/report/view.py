@@ -45,8 +45,8 @@ class Row:
             measured=words.measured(claim),
             n=words.sample_size(claim),
             verdict=claim.verdict,
-            symbol=words.SYMBOLS[claim.verdict],
-            tone=words.TONES[claim.verdict],
+            symbol=words.LOOKS[claim.verdict][0],
+            tone=words.LOOKS[claim.verdict][1],
             # at smoke scale the page says so once, for all
             reason="" if claim.reason == SMOKE_REASON else claim.reason,
             origin=words.origin(claim),

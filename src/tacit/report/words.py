@@ -5,23 +5,15 @@ from collections.abc import Iterable
 
 from tacit.lab.claims import SOURCES, VERDICTS, Claim, Member, Verdict
 
-SYMBOLS: dict[Verdict, str] = {
-    "holds": "✓",
-    "differs": "✗",
-    "as predicted": "✓",
-    "not as predicted": "✗",
-    "undecided": "?",
-    "vacuous": "∅",
-    "not testable here": "○",
-}
-TONES: dict[Verdict, str] = {  # classes of the style sheet
-    "holds": "holds",
-    "differs": "differs",
-    "as predicted": "predicted",
-    "not as predicted": "surprising",
-    "undecided": "open",
-    "vacuous": "vacuous",
-    "not testable here": "untested",
+# symbol, class of the style sheet, colour on a terminal
+LOOKS: dict[Verdict, tuple[str, str, str]] = {
+    "holds": ("✓", "holds", "green"),
+    "differs": ("✗", "differs", "red"),
+    "as predicted": ("✓", "predicted", "cyan"),
+    "not as predicted": ("✗", "surprising", "magenta"),
+    "undecided": ("?", "open", "yellow"),
+    "vacuous": ("∅", "vacuous", "bright_black"),
+    "not testable here": ("○", "untested", "bright_black"),
 }
 BAR = {"paper": "the paper's", "derived": "derived from it", "ours": "our own"}
 COUNTED: dict[Verdict, str] = {**{v: v for v in VERDICTS}, "holds": "hold", "differs": "differ"}

@@ -39,22 +39,6 @@ class Member:
     measured: float | None
     interval: tuple[float, float] | None
 
-    def as_json(self) -> dict[str, Any]:
-        """The record under its family; inf and NaN become null."""
-        return {
-            "id": self.id,
-            "statement": self.statement,
-            "expected": self.expected.as_json(),
-            "measured": finite(self.measured),
-            "interval": interval_json(self.interval),
-        }
-
-    @classmethod
-    def from_json(cls, record: dict[str, Any]) -> Member:
-        """The member that `as_json` wrote."""
-        expected, interval = Expected(**record["expected"]), interval_of(record["interval"])
-        return cls(**{**record, "expected": expected, "interval": interval})
-
 
 @dataclass(frozen=True)
 class Claim:
@@ -93,45 +77,29 @@ class Claim:
 
     def as_json(self) -> dict[str, Any]:
         """The record of the contract; inf and NaN become null."""
-        return {
-            "id": self.id,
-            "statement": self.statement,
-            "where": self.where,
-            "expected": self.expected.as_json(),
-            "measured": finite(self.measured),
-            "spread": finite(self.spread),
-            "n": self.n,
-            "verdict": self.verdict,
-            "reason": self.reason,
-            "source": self.source,
-            "bar": self.bar,
-            "regime": self.regime,
-            "interval": interval_json(self.interval),
-            "over": self.over,
-            "same_as": self.same_as,
-            "deterministic": self.deterministic,
-            "members": [member.as_json() for member in self.members],
-        }
+        return {name: in_json(value) for name, value in vars(self).items()}
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> Claim:
         """The claim that `as_json` wrote, here or before claims had a source."""
-        read = {
-            "expected": Expected(**record["expected"]),
-            "interval": interval_of(record.get("interval")),
-            "members": tuple(Member.from_json(member) for member in record.get("members", ())),
-        }
-        return cls(**{**record, **read})
+        members = tuple(Member(**read(member)) for member in record.get("members", ()))
+        return cls(**{**read(record), "members": members})
 
 
-def interval_json(interval: tuple[float, float] | None) -> list[float | None] | None:
-    """[low, high], null for an end at infinity."""
-    return None if interval is None else [finite(end) for end in interval]
+def in_json(value: Any) -> Any:
+    """A field of a claim or a member; an end of an interval at infinity is null."""
+    if isinstance(value, Expected):
+        return value.as_json()
+    if isinstance(value, Member):
+        return {name: in_json(part) for name, part in vars(value).items()}
+    if isinstance(value, tuple):
+        return [in_json(part) for part in value]
+    return finite(value) if isinstance(value, float) else value
 
 
-def interval_of(ends: list[float | None] | None) -> tuple[float, float] | None:
-    """The interval that `interval_json` wrote."""
-    if ends is None:
-        return None
-    low, high = ends
-    return -math.inf if low is None else low, math.inf if high is None else high
+def read(record: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a record, with its expectation and its interval."""
+    low, high = record.get("interval") or (None, None)
+    ends = (-math.inf if low is None else low, math.inf if high is None else high)
+    told = {"expected": Expected(**record["expected"])}
+    return {**record, **told, "interval": ends if record.get("interval") else None}

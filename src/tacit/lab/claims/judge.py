@@ -114,19 +114,17 @@ class Judge:
         n = max((part.measured.n for part in parts), default=0)
         over = next((p.measured.over for p in parts if isinstance(p.measured, Estimate)), "")
         found = Estimate(float(agree), float(sure), float(possible), n, over)
-        claim = self(
-            id, statement, Expected(min=float(len(parts))), found, because=because, same_as=same_as
-        )
+        expected = Expected(min=float(len(parts)))
+        claim = self(id, statement, expected, found, because=because, same_as=same_as)
         named = {
             s: ", ".join(p.id for p, side in zip(parts, sides, strict=True) if side == s)
             for s in SIDES
         }
-        reason = {
-            "undecided": f"not decided: {named['across']}",
-            "differs": f"{because or 'outside the band'}: {named['outside']}",
-        }.get(SIDES[claim.expected.side(found.low, found.high)], "")
-        if not claim.reason or claim.reason == SMOKE_REASON:
-            reason = claim.reason
+        reason = claim.reason
+        if claim.verdict == "undecided":
+            reason = f"not decided: {named['across']}"
+        elif claim.verdict in ("differs", "not as predicted"):
+            reason = f"{because or 'outside the band'}: {named['outside']}"
         members = tuple(
             Member(p.id, p.statement, p.expected, p.measured.value, told(p.measured)) for p in parts
         )

@@ -1,6 +1,5 @@
-"""How exhibits of several papers sum up a sweep: exponents with their intervals, and the value farthest off."""
+"""How exhibits of several papers sum up a sweep: exponents with their intervals."""
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -22,12 +21,6 @@ def exponent(
     log -= log.mean()
     slopes = log @ np.log(values) / (log @ log)
     return mean_of(slopes, of=of, over=over)
-
-
-def farthest(values: npt.ArrayLike, goal: float = 1.0) -> float:
-    """The value farthest from the goal: inf where one is infinite, NaN where one is missing or there is none."""
-    flat = np.asarray(values, dtype=np.float64).ravel()
-    return float(flat[np.abs(flat - goal).argmax()]) if len(flat) else math.nan
 
 
 def listed(values: Iterable[float]) -> str:
