@@ -174,6 +174,11 @@ def _ends(estimate: Estimate) -> list[float]:
     return [estimate.low, estimate.high]
 
 
+def _estimate(found: dict[str, Any], ends: dict[str, Any], name: str, n: int) -> Estimate:
+    low, high = ends[name]
+    return Estimate(found[name], low, high, n)
+
+
 def _record(document: dict[str, Any]) -> AuditRecord:
     known = document["confidence"]
     averaging = dict(document["averaging"])
@@ -184,12 +189,12 @@ def _record(document: dict[str, Any]) -> AuditRecord:
         n=document["n"],
         norm=document["norm"],
         box=None if box is None else (box[0], box[1]),
-        clean=Estimate(document["clean"], *known["clean"], n=document["n"]),
+        clean=_estimate(document, known, "clean", document["n"]),
         curve=tuple(
             RobustAt(
                 at["radius"],
-                Estimate(at["certified"], *ends["certified"], n=document["n"]),
-                Estimate(at["attacked"], *ends["attacked"], n=document["n"]),
+                _estimate(at, ends, "certified", document["n"]),
+                _estimate(at, ends, "attacked", document["n"]),
             )
             for at, ends in zip(document["curve"], known["curve"], strict=True)
         ),
