@@ -43,21 +43,21 @@ def test_the_catalogue_has_the_papers_sizes():
 
 def test_nets_learn_what_the_conjecture_says_and_break_where_theory_says(outcome):
     found = verdicts(outcome.claims)
-    sure = {"learned.p1", "learned.p3", "all.p3", "radius.p3", "distance.rises", "exact.fitted",
-            "exact.classes", "exact.merge"}  # fmt: skip
+    sure = {"all.p3", "radius.p3", "distance.rises", "exact.fitted", "exact.classes", "exact.merge"}
     assert {id for id in sure if found[id] != "holds"} == set()
 
 
 def test_claims_are_as_strong_as_their_nets_and_points(outcome):
     made = {claim.id: claim for claim in outcome.claims}
     assert (made["radius.p1"].n, made["radius.p1"].over) == (3, "nets of an alpha")
-    # 0 of 120 points and nets do not show that fewer than 1 of 100 survive
-    assert (made["robust.p1"].n, made["robust.p1"].verdict) == (120, "undecided")
+    # nets are counted, not their points: six of six do not show nine of ten
+    for id in ("learned.p1", "learned.p3", "robust.p1", "robust.p3"):
+        assert (made[id].n, made[id].over, made[id].measured) == (6, "nets", 1.0)
+        assert made[id].verdict == "undecided"
+    assert made["exact.fitted"].statement.startswith("of these nets: ")
     # one net of each alpha shows nothing about the next
     single = verdicts(fig2.claims(outcome.data.isel(seed=[0]), SMALL, new_bench()))
-    assert {single[id] for id in ("distance.p1", "learned.p3", "all.p3", "radius.p3")} == {
-        "undecided"
-    }
+    assert {single[id] for id in ("distance.p1", "all.p3", "radius.p3")} == {"undecided"}
     # two alphas of which one is sure and one is not
     data = outcome.data.copy(deep=True)
     data.distance.loc[{"p": 1.0, "alpha": 0.1}] = np.array([0.02, 0.09, 0.11])[:, None]
@@ -67,9 +67,20 @@ def test_claims_are_as_strong_as_their_nets_and_points(outcome):
 def test_the_distance_is_the_papers_own(outcome):
     """inf_c sup |c f - F| itself, in units of 1, which is F at a centre: not of sup |F|."""
     made = {claim.id: claim for claim in outcome.claims}
-    upper = outcome.data.distance.sel(end="upper", p=1.0).mean("seed")
-    assert made["distance.p1"].measured == pytest.approx(float(upper.max()))
+    middle = outcome.data.distance.sel(p=1.0).mean(("end", "seed"))
+    assert made["distance.p1"].measured == pytest.approx(float(middle.max()))
     assert made["distance.p1"].regime.startswith("outside: by gradient flow")
+    assert (made["distance.p1"].source, made["distance.p1"].verdict) == ("ours", "as predicted")
+
+
+@pytest.mark.parametrize(("name", "id"), [("distance", "distance.p1"), ("critical", "radius.p3")])
+def test_a_loose_bound_decides_nothing(outcome, name, id):
+    end = "upper" if name == "distance" else "lower"
+    bounds = outcome.data[name]
+    loose = outcome.data.assign(
+        {name: bounds.where(bounds.end != end, bounds + (0.2 if end == "upper" else -0.2))}
+    )
+    assert verdicts(fig2.claims(loose, SMALL, new_bench()))[id] == "undecided"
 
 
 def test_what_is_stored_is_that_of_the_saved_nets(outcome):
@@ -144,14 +155,16 @@ def test_a_run_that_was_killed_goes_on_and_finds_the_same(outcome, parts):
 )
 def test_every_claim_can_fail(outcome, name, change, id):
     wrong = outcome.data.assign({name: change(outcome.data[name])})
-    assert verdicts(fig2.claims(wrong, SMALL, new_bench()))[id] == "differs"
+    found = verdicts(fig2.claims(wrong, SMALL, new_bench()))[id]
+    assert found == ("not as predicted" if id == "distance.p1" else "differs")
 
 
 def test_more_subclasses_must_break_earlier(outcome):
     many = replace(SMALL, K=20, K1=8)
-    data = outcome.data.assign(critical=outcome.data.critical * 0 + 1 / math.sqrt(20))
+    spread = 1 + 1e-4 * outcome.data.seed
+    data = outcome.data.assign(critical=outcome.data.critical * 0 + spread / math.sqrt(20))
     assert verdicts(fig2.claims(data, many, new_bench()))["earlier"] == "holds"
-    late = data.assign(critical=data.critical * 0 + 1.01 / math.sqrt(10))
+    late = data.assign(critical=data.critical * math.sqrt(2.1))
     assert verdicts(fig2.claims(late, many, new_bench()))["earlier"] == "differs"
     assert "earlier" not in verdicts(outcome.claims)
 

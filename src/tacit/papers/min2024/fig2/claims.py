@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import xarray as xr
 
@@ -13,7 +14,9 @@ from tacit.papers.min2024.fig2.settings import Conjecture
 
 BEST = math.sqrt(0.5)
 SHOWN = 0.1  # the captions' alpha in (b) to (d), and up to which radii are claimed
-SMALL = "ours: a tenth for 'much less than 1', which is |F| at every centre"
+ALL = Expected(min=0.9)
+SMALL = "ours: 'close' read as a tenth of |F| at a centre, set after runs had .03 to .09"
+NINE = "ours: nine nets in ten, of what is said of all"
 
 
 def claims(data: xr.Dataset, config: Conjecture, bench: Bench) -> tuple[Claim, ...]:
@@ -33,32 +36,48 @@ def claims(data: xr.Dataset, config: Conjecture, bench: Bench) -> tuple[Claim, .
 
 
 def each_alpha(found: xr.DataArray) -> list[Estimate]:
-    """For each alpha (and end, if there are two) the mean over the nets; they are judged together."""
-    rows = found.transpose(..., "seed").values.reshape(-1, found.sizes["seed"])
-    return [mean_of(row, of=len(rows), over="nets of an alpha") for row in rows]
+    """For each alpha the mean over the nets; they are judged together."""
+    of, over = found.sizes["alpha"], "nets of an alpha"
+    if "end" not in found.dims:
+        return [mean_of(found.sel(alpha=a), of=of, over=over) for a in found.alpha]
+    low, high = (found.sel(end=end) for end in ("lower", "upper"))
+    return [between(low.sel(alpha=a), high.sel(alpha=a), of, over) for a in found.alpha]
+
+
+def between(low: xr.DataArray, high: xr.DataArray, of: int = 1, over: str = "seeds") -> Estimate:
+    """The mean of what is known between bounds: it begins where that of the lower ones may, and ends likewise."""
+    least, largest = (mean_of(bound, of=of, over=over) for bound in (low, high))
+    value, fixed = (largest.value + least.value) / 2, (largest.value - least.value) / 2
+    return replace(least, value=value, high=largest.high, fixed=fixed)
+
+
+def share(good: xr.DataArray) -> Estimate:
+    """The share of nets, of all alphas."""
+    return proportion(int(good.sum()), good.size, over="nets")
 
 
 def distances(judge: Judge, data: xr.Dataset, p: float) -> Iterator[Claim]:
     """(a): small, and at p = 1 rising with alpha."""
     name = "F" if p == 1 else f"F^({p:g})"
-    upper = data.distance.sel(end="upper", drop=True).sortby("alpha")
-    mean = upper.mean("seed")
-    text = f"dist(f, {name}) is much less than 1 at every alpha ({listed(map(float, upper.alpha))}; the largest)"
+    dist = data.distance.sortby("alpha")
+    low, high = (dist.sel(end=end, drop=True) for end in ("lower", "upper"))
+    mean = high.mean("seed")
+    text = f"dist(f, {name}) is much less than 1 at every alpha ({listed(map(float, mean.alpha))}; the largest)"
     why = "Conjecture 1 is for small alpha: "
     why += f"{float(mean[-1]):.2g} at alpha = {float(mean.alpha[-1]):g}, {float(mean[0]):.2g} at the smallest"
-    yield judge(f"distance.p{p:g}", text, Expected(max=0.1), most(each_alpha(upper)), because=why)
-    if p == 1 and len(upper) > 1:
+    largest = most(each_alpha(dist))
+    yield judge(f"distance.p{p:g}", text, Expected(max=0.1), largest, because=why, source="ours")
+    if p == 1 and len(mean) > 1:
         text = "dist(f, F) increases with alpha (that at the largest over that at the smallest)"
-        rise = mean_of((upper[-1] / upper[0]).values, over="pairs of nets")
+        rise = between(low[-1] / high[0], high[-1] / low[0], over="pairs of nets")
         yield judge("distance.rises", text, Expected(min=1.0), rise, bar="paper: increases")
 
 
 def learned(judge: Judge, data: xr.Dataset, config: Conjecture, p: float) -> Iterator[Claim]:
     """(b) to (d): what the neurons learn."""
     what = "the two class averages" if p == 1 else f"the {config.K} centres"
-    text = f"neurons learn only {what} (share of the lesser sign's mass within cosine .95)"
-    share = least(each_alpha(data.within.min("sign")))
-    yield judge(f"learned.p{p:g}", text, Expected(min=0.95), share, bar="ours: 95% of the mass")
+    text = f"neurons learn only {what}: 95% of each sign's mass within cosine .95 (share of nets)"
+    yield judge(f"learned.p{p:g}", text, ALL, share(data.within.min("sign") >= 0.95), bar=NINE)
     if p > 1:
         text = f"neurons learn each of {what} (the least mass of any, over an equal share)"
         bar = "ours: half of what F^(p) gives it"
@@ -75,16 +94,10 @@ def broken(judge: Judge, data: xr.Dataset, config: Conjecture, p: float) -> Iter
     gap = farthest(each_alpha(data.critical / theory))
     yield judge(f"radius.p{p:g}", text, Expected(max=0.02), gap, bar=bar)
     middle = (edge + BEST) / 2
-    kept = ((data.upper if p == 1 else data.lower) > middle).sum(("seed", "point")).values
-    n = data.sizes["seed"] * data.sizes["point"]
-    shares = [proportion(int(k), n, of=len(kept), over="points and nets") for k in kept]
-    bar = "ours: 1 of 100; the radius is halfway between the two critical ones"
-    if p == 1:
-        text = f"an attack of radius {middle:.3g} breaks the ReLU net (robust accuracy)"
-        yield judge("robust.p1", text, Expected(max=0.01), most(shares), bar=bar)
-    else:
-        text = f"nothing of radius {middle:.3g} breaks the net of p = {p:g} (certified accuracy)"
-        yield judge(f"robust.p{p:g}", text, Expected(min=0.99), least(shares), bar=bar)
+    kept = ((data.upper if p == 1 else data.lower) > middle).mean("point")
+    what, good = ("broken by an attack", kept <= 0.01) if p == 1 else ("certified", kept >= 0.99)
+    text = f"p = {p:g}: at radius {middle:.3g} 99 points of 100 are {what} (share of nets)"
+    yield judge(f"robust.p{p:g}", text, ALL, share(good), bar=NINE)
     if p == 1 and config.K > 10:
         text = "the ReLU net breaks earlier than at K = 10 (critical radius times sqrt(10))"
         bar = "paper: more vulnerable than at K = 10, where it is 1/sqrt(10)"
@@ -93,9 +106,13 @@ def broken(judge: Judge, data: xr.Dataset, config: Conjecture, p: float) -> Iter
 
 
 def exact(judge: Judge, data: xr.Dataset, config: Conjecture) -> Iterator[Claim]:
-    """How far the training can be trusted. KKT (Lyu & Li 2020, Theorem 4.4): by the cosine for p > 2, by the
-    residual at p = 1, which has kinks."""
-    goal, why, n = f"exp({config.log_loss:g})", "counted on the nets of this run", data.reached.size
+    """How far the trainings of this run can be trusted; they say nothing of others. KKT (Lyu & Li 2020, Theorem
+    4.4): by the cosine for p > 2, by the residual at p = 1, which has kinks."""
+    goal, why, n = (
+        f"exp({config.log_loss:g})",
+        "a fact about the nets of this run",
+        data.reached.size,
+    )
     for id, text, most_allowed, bar, found in (
         ("exact.fitted", f"every training reaches the loss {goal} (those that do not)", 0.0, "ours: all",
          (data.reached == 0).sum()),
@@ -112,4 +129,5 @@ def exact(judge: Judge, data: xr.Dataset, config: Conjecture) -> Iterator[Claim]
           for p in config.p),
     ):  # fmt: skip
         nets = n // len(config.p) if id.startswith("kkt") else n
-        yield judge(id, text, Expected(max=most_allowed), Certain(float(found), why, nets), bar=bar)
+        fact, text = Certain(float(found), why, nets), f"of these nets: {text}"
+        yield judge(id, text, Expected(max=most_allowed), fact, bar=bar)
