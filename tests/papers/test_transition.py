@@ -241,13 +241,45 @@ def test_shares_are_over_independent_starts_and_few_decide_nothing(small_run):
     found = {claim.id: claim for claim in small_run.claims}
     config = SMOKE["transition"]
     for id in ("average.1", "centres.3"):
-        assert (found[id].n, found[id].over) == (2 * config.starts, "starts")
+        assert (found[id].n, found[id].over) == (config.starts, "starts")
+        assert [member.id for member in found[id].members] == ["equal", "drawn"]
         assert found[id].verdict == "undecided"
+
+
+def test_a_start_without_a_boundary_is_named_and_not_left_out(small_run):
+    data = small_run.data.copy(deep=True)
+    data["boundary"] = xr.full_like(data.boundary, 2.0)
+    data.boundary[{"init": 1}] = math.nan  # 1e-5, where a prediction is made
+    data.noisy_boundary[{"noisy_seed": 1, "noisy_init": 0}] = math.nan
+    found = {claim.id: claim for claim in transition.claims(data, SMOKE["transition"], new_bench())}
+    for id in ("predicted.centres.equal", "limit.equal", "noise.equal", "noise.estimated"):
+        assert found[id].verdict == "not testable here"
+        assert "no boundary" in found[id].reason
+    assert "seed 1 of 3" in found["noise.drawn"].reason
+
+
+@pytest.mark.parametrize(
+    ("from_p", "found"), [(1.9, 2.0), (2.1, 2.25), (3.9, 3.75), (4.1, math.nan)]
+)
+def test_with_noise_both_ends_of_the_search_are_looked_at(bench, monkeypatch, from_p, found):
+    asked = []
+
+    def flow(net, x, y, *, powers, until):
+        asked.append(powers)
+        return type("Flowed", (), {"member": lambda self, i: float(powers[i])})()
+
+    monkeypatch.setattr(transition, "gradient_flow", flow)
+    monkeypatch.setattr(transition, "shares", lambda p, *_: (0.0, float(p > from_p)))
+    config = replace(SMOKE["transition"], noisy_rounds=2)
+    where = transition.noise(config, bench).noisy_boundary.values
+    assert np.array_equal(where, np.full_like(where, found), equal_nan=True)
+    assert len(asked) == 3
 
 
 def test_a_boundary_above_2_contradicts_the_poster_and_is_not_filed_as_holding(small_run):
     config = SMOKE["transition"]
-    data = small_run.data.assign(noisy_boundary=xr.full_like(small_run.data.noisy_boundary, 3.0))
+    late = xr.full_like(small_run.data.noisy_boundary, 3.0)
+    data = small_run.data.assign(noisy_boundary=late, noisy_resolution=0.03)
     found = {claim.id: claim for claim in transition.claims(data, config, new_bench())}
     for kind in ("equal", "drawn"):
         assert (found[f"noise.{kind}"].source, found[f"noise.{kind}"].verdict) == (
@@ -257,8 +289,13 @@ def test_a_boundary_above_2_contradicts_the_poster_and_is_not_filed_as_holding(s
 
 
 def test_a_boundary_is_no_better_known_than_its_last_bracket():
-    found = located(xr.DataArray([2.0, 2.0, math.nan, 2.0]), xr.DataArray([0.02, 0.03]))
-    assert (found.value, found.low, found.high, found.n) == (2.0, 1.97, 2.03, 3)
+    found = located(xr.DataArray([2.0, 2.0, 2.0]), xr.DataArray([0.02, 0.03]))
+    reach = 0.03 + 4.302653 * 0.03 / math.sqrt(3)  # Student's t with two degrees of freedom
+    assert (found.value, found.n, found.fixed) == (2.0, 3, 0.03)
+    assert (found.low, found.high) == pytest.approx((2 - reach, 2 + reach))
+    wide = located(xr.DataArray([1.0, 2.0, 3.0]), xr.DataArray(0.03))
+    assert wide.high == pytest.approx(2.03 + 4.302653 / math.sqrt(3))
+    assert located(xr.DataArray([2.0]), xr.DataArray(0.03)).high == math.inf
 
 
 def test_learned_finds_F_and_its_power(bench):

@@ -2,19 +2,20 @@
 
 What varies from start to start is a share of independent starts, or a mean over them; where a claim is about a
 sweep, each start counts with its largest gap. A boundary is known to half of its last bracket, which widens the
-interval.
+interval; where a start has none, the mean over starts does not exist and nothing is judged.
 """
 
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import xarray as xr
+from scipy.stats import t
 
 from tacit.lab import Bench, Claim, Expected, Judge, Part
 from tacit.measure import Estimate, mean_of, proportion
+from tacit.papers._shared.fits import listed
 from tacit.papers.min2025.transition.settings import Transition
 
 SHARE = 0.95
@@ -50,7 +51,9 @@ def phases(data: xr.Dataset, config: Transition, judge: Judge, our_judge: Judge)
         side, what = ("average", "class averages") if p < 2 else ("centres", "cluster centres")
         text = f"p = {p:g}, init {config.cut_init:g}: neurons learn the {what} (share of starts)"
         learned = data.share_again.sel(share_p=p, side=side) >= SHARE
-        yield judge(f"{side}.{p:g}", text, ALL, passed(learned))
+        kinds = [(str(kind), learned.sel(counts=kind)) for kind in learned.counts.values]
+        parts = [Part(k, f"{k} counts", ALL, passed(each, len(kinds))) for k, each in kinds]
+        yield judge.family(f"{side}.{p:g}", text, parts)
     if 1 in config.init:
         lazy = passed((data.share.sel(init=1) < SHARE).all(("side", "p")))
         text = "init 1: neurons learn neither averages nor centres, at any p (share of starts)"
@@ -68,18 +71,17 @@ def boundaries(data: xr.Dataset, config: Transition, judge: Judge) -> Iterator[C
     for kind in data.counts.values:
         at = data.sel(counts=kind, side="centres", init=min(config.init))
         text = f"{kind} counts, init {min(config.init):g}: centres are learned from p = 2 on"
-        begins = located(at.boundary, at.resolution)
-        yield judge(f"limit.{kind}", text, Expected(value=2.0, tolerance=0.05), begins)
+        near = Expected(value=2.0, tolerance=0.05)
+        yield of_mean(judge, f"limit.{kind}", text, near, at.boundary, at.resolution)
     small = data.sel(init=data.init[data.init <= SMALLISH])
     for side, kind in itertools.product(data.side.values, data.counts.values):
         at = small.sel(side=side, counts=kind)
-        gap = np.abs(at.boundary - at.predicted_boundary).max("init")
-        if np.isfinite(gap).any():
-            found = located(gap, at.resolution + at.predicted_resolution).away_from(0.0)
-            text = (f"{kind} counts, init <= {SMALLISH:g}: the boundary of the {side} phase is the predicted one "
-                    "(mean over starts of the largest gap in p)")  # fmt: skip
-            yield judge(f"predicted.{side}.{kind}", text, Expected(max=0.05), found,
-                        because=FADES if kind == "drawn" else "")  # fmt: skip
+        gap = np.abs(at.boundary - at.predicted_boundary).max("init", skipna=False)
+        text = (f"{kind} counts, init <= {SMALLISH:g}: the boundary of the {side} phase is the predicted one "
+                "(mean over starts of the largest gap in p)")  # fmt: skip
+        half, why = at.resolution + at.predicted_resolution, FADES if kind == "drawn" else ""
+        id = f"predicted.{side}.{kind}"
+        yield of_mean(judge, id, text, Expected(max=0.05), gap, half, because=why)
 
 
 def radii(data: xr.Dataset, config: Transition, judge: Judge) -> Iterator[Claim]:
@@ -103,36 +105,59 @@ def noise(data: xr.Dataset, judge: Judge) -> Iterator[Claim]:
     at, half = data.noisy_boundary.sortby("noisy_init", ascending=False), data.noisy_resolution
     for kind in data.counts.values:
         cells = at.sel(counts=kind).stack(cell=("alpha", "noisy_init"))
+        text = f"with noise and {kind} counts, centres are learned from p = 2 on"
+        at_2, worst = Expected(max=2.0, tolerance=0.1), cells.max("cell", skipna=False)
+        if worst.isnull().any():
+            yield of_mean(judge, f"noise.{kind}", text, at_2, worst, half, SETS)
+            continue
         parts = []
         for alpha, init in cells.cell.values:
             begins = located(cells.sel(cell=(alpha, init)), half, cells.sizes["cell"], SETS)
             name = f"alpha = {alpha:g}, init {init:g}"
-            parts.append(Part(name, f"{name}: p", Expected(max=2.0, tolerance=0.1), begins))
-        text = f"with noise and {kind} counts, centres are learned from p = 2 on"
+            parts.append(Part(name, f"{name}: p", at_2, begins))
         yield judge.family(f"noise.{kind}", text, parts, because=TURNS)
     our_judge = judge.but(where="Beyond the poster (turning before the lag is over)", source="ours")
     steps = at.sel(counts="drawn").diff("noisy_init")
     if steps.size:
-        rise = located(steps.min(("noisy_init", "alpha")), 2 * half, over=SETS)
+        rise = steps.min(("noisy_init", "alpha"), skipna=False)
         text = "with noise and drawn counts the boundary rises as the init shrinks (mean of the least step in p)"
-        yield our_judge(
-            "noise.rises", text, Expected(min=0.0), rise, bar="derived: the lag is ~ log(1/init)"
-        )
+        rise_judge = our_judge.but(bar="derived: the lag is ~ log(1/init)")
+        yield of_mean(rise_judge, "noise.rises", text, Expected(min=0.0), rise, 2 * half, SETS)
     gaps = np.abs(data.noisy_boundary - data.estimated_boundary)
-    gap = located(gaps.max(("alpha", "counts", "noisy_init")), half, over=SETS).away_from(0.0)
+    gap = gaps.max(("alpha", "counts", "noisy_init"), skipna=False)
     text = ("with noise, centres are learned from the p on at which turning takes as long as the lag "
             "(mean over data sets of the largest gap in p)")  # fmt: skip
-    yield our_judge("noise.estimated", text, Expected(max=0.3), gap,
-               bar="ours: the estimate leaves out factors of order 1 in both times; no derivation")  # fmt: skip
+    bar = "ours: the estimate leaves out factors of order 1 in both times; no derivation"
+    yield of_mean(
+        our_judge.but(bar=bar), "noise.estimated", text, Expected(max=0.3), gap, half, SETS
+    )
 
 
-def passed(each: xr.DataArray) -> Estimate:
+def passed(each: xr.DataArray, of: int = 1) -> Estimate:
     """The share of starts that passed."""
-    return proportion(int(each.sum()), int(each.size), over="starts")
+    return proportion(int(each.sum()), int(each.size), of=of, over="starts")
+
+
+def of_mean(
+    judge: Judge, id: str, text: str, expected: Expected, each: xr.DataArray, half: xr.DataArray,
+    over: str = "starts", because: str = "",
+) -> Claim:  # fmt: skip
+    """The claim about the mean of `each`, one for each seed; where some have none, it names them."""
+    none = listed(each[each.dims[0]].values[each.isnull().values].tolist())
+    if none:
+        why = f"no boundary between the p that were run, for {over} of seed {none} of {each.size}"
+        return judge.cannot(id, text, expected, why)
+    return judge(id, text, expected, located(each, half, over=over), because=because)
 
 
 def located(each: xr.DataArray, half: xr.DataArray, of: int = 1, over: str = "starts") -> Estimate:
-    """The mean of what is finite; its interval is wider on either side by the most that bisection leaves open."""
-    known, left = each.values[np.isfinite(each.values)], float(half.max())
-    found = mean_of(known if len(known) else math.nan, of=of, over=over)
-    return replace(found, low=found.low - left, high=found.high + left)
+    """The mean with Student's interval, wider on either side by the most that bisection leaves open.
+
+    Values on a grid can agree by chance: their spread is taken to be no less than what is left open.
+    """
+    value, n, left = float(each.mean()), each.size, float(half.max())
+    reach = math.inf
+    if n > 1:
+        spread = max(float(each.std(ddof=1)), left)
+        reach = float(t.ppf(1 - 0.025 / of, n - 1)) * spread / math.sqrt(n) + left
+    return Estimate(value, value - reach, value + reach, n, over, left)

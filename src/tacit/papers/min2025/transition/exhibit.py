@@ -287,7 +287,10 @@ def more_clusters(config: Transition, bench: Bench) -> xr.Dataset:
 
 
 def noise(config: Transition, bench: Bench) -> xr.Dataset:
-    """Where centres begin with noise, for both kinds of counts, measured and estimated, over data sets."""
+    """Where centres begin with noise, for both kinds of counts, measured and estimated, over data sets.
+
+    Within [2, 4]: it is 2 where p = 2 has learned them, and NaN where p = 4 has not.
+    """
     seeds = bench.seeds(config.noisy_sets)
     shape = (len(seeds), len(config.alpha), len(COUNTS), len(config.noisy_init))
     cells = list(np.ndindex(shape))
@@ -325,7 +328,15 @@ def noise(config: Transition, bench: Bench) -> xr.Dataset:
 
     ends = torch.tensor([4.0, 2.0], dtype=torch.float64).expand(len(cells), 2)
     side = torch.full((len(cells),), SIDES.index("centres"))
-    where = bisected(share, side, ends, config.noisy_rounds)
+    where, half = (
+        bisected(share, side, ends, config.noisy_rounds),
+        2 / 2 ** (config.noisy_rounds + 1),
+    )
+    # next to an end all rounds have agreed, and the end itself has not been seen
+    first, last = where < 2 + 1.5 * half, where > 4 - 1.5 * half
+    if bool((first | last).any()):
+        learned = share(torch.where(first, 2.0, 4.0).double())[:, side[0]] >= SHARE
+        where = where.masked_fill(first & learned, 2.0).masked_fill(last & ~learned, math.nan)
     log_mass = 2 * init.log() + math.log(config.noisy_dim)
     estimate = [
         turning_boundary(found, mixtures[a], float(log_mass[row]))
@@ -336,7 +347,7 @@ def noise(config: Transition, bench: Bench) -> xr.Dataset:
         {
             "noisy_boundary": (dims, where.reshape(shape).numpy()),
             "estimated_boundary": (dims, np.array(estimate).reshape(shape)),
-            "noisy_resolution": ((), 2 / 2 ** (config.noisy_rounds + 1)),
+            "noisy_resolution": ((), half),
         },
         coords={
             "noisy_seed": seeds, "alpha": list(config.alpha), "counts": list(COUNTS),

@@ -33,7 +33,7 @@ class Transition:
     init: tuple[float, ...] = (1.0, 1e-3, 1e-7, 1e-30, 1e-70)
     repeats: int = 4
     rounds: int = 4
-    starts: int = 40
+    starts: int = 50
     share_p: tuple[float, ...] = (1.0, 2.1, 3.0)
     cut_p: tuple[float, ...] = (1.0, 1.3, 1.6, 1.8, 1.9, 2.0, 2.1, 2.2, 2.5, 3.0)
     cut_init: float = 1e-7
