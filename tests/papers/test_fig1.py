@@ -49,10 +49,10 @@ def test_figure_1_says_what_the_caption_says_but_for_one_note(spheres):
     found = verdicts(spheres)
     assert found.pop("elsewhere.p3") == "differs"
     made = {claim.id: claim for claim in spheres.claims}
-    # a share of a few dozen neurons: all of them, and whether that shows 95 of 100 depends on how many
+    # neurons of one training are not independent: four trainings of four do not show nine of ten
     at_one = made["elsewhere.p1"]
-    assert (at_one.measured, at_one.over) == (1, "neurons")
-    assert found.pop("elsewhere.p1") == ("holds" if at_one.interval[0] >= 0.95 else "undecided")
+    assert (at_one.measured, at_one.n, at_one.over) == (1, 4, "trainings")
+    assert found.pop("elsewhere.p1") == "undecided"
     assert set(found.values()) == {"holds"}
     assert {"averages", "centres", "every", "settle.p1", "settle.p3", "small"} <= set(found)
     assert {(made[id].n, made[id].over) for id in ("averages", "settle.p3")} == {(4, "trainings")}
@@ -114,9 +114,11 @@ def test_neurons_elsewhere_are_counted_by_hand():
 
 def test_alpha0_says_what_the_poster_says(circles):
     found = verdicts(circles)
-    assert found.pop("p1.lone") == "as predicted"
-    assert set(found.values()) == {"holds"}
-    assert {"p1.average", "p2.still", "p3.closer", "p1.field", "p1.learned"} <= set(found)
+    assert {found.pop(f"p{p}.learned") for p in (1, 3)} == {"holds"}
+    # said of every start: three of three do not show it of nine in ten
+    assert {claim.measured for claim in circles.claims if claim.id in found} == {1.0}
+    assert set(found.values()) == {"undecided"}
+    assert {"p1.average", "p2.still", "p3.closer", "p1.field", "p1.lone"} <= set(found)
     assert {(claim.n, claim.over) for claim in circles.claims} == {(3, "starts")}
 
 
@@ -155,9 +157,13 @@ def test_the_field_in_angles_is_the_alignment_field(phi, p, sign):
 def test_a_field_that_is_not_followed_is_noticed(circles, bench):
     """The test of the test: neurons that turn by five degrees do not follow the field, nor are they still."""
     data = circles.data.copy(deep=True)
-    data.phi.loc[{"p": 2.0}] += 5.0 * (data.time > 0)
-    found = {claim.id: claim.verdict for claim in alpha0.claims(data, CIRCLE, bench)}
-    assert found["p2.still"] == found["p2.field"] == "differs"
+    data.phi.loc[{"p": 2.0}] += 5.0 * (data.time > 0) * (data.seed == data.seed[0])
+    found = {claim.id: claim for claim in alpha0.claims(data, CIRCLE, bench)}
+    for id in ("p2.still", "p2.field"):
+        assert (found[id].verdict, found[id].deterministic) == (
+            "differs",
+            "one start is a counterexample",
+        )
 
 
 def test_a_claim_about_neurons_that_are_not_there_is_not_decided(bench):

@@ -53,14 +53,17 @@ def test_the_released_offset_stalls_where_the_printed_algorithm_arrives(bench):
     )
     outcome = alg1.run(config, bench)
     claims = {claim.id: claim for claim in outcome.claims}
-    exact = ("lower", "upper", "plane", "printed.p1", "released.p1")
-    assert {name: claims[name].verdict for name in exact} == dict.fromkeys(exact, "holds")
+    assert {claims[name].verdict for name in ("printed.p1", "released.p1")} == {"holds"}
+    # nets were drawn: a few that are all exact do not show nine of ten
+    for name, nets in (("lower", 12), ("upper", 12), ("plane", 2)):
+        found = claims[name]
+        assert (found.measured, found.n, found.over, found.source) == (1.0, nets, "nets", "check")
+        assert found.verdict == "undecided"
     assert claims["released.p3"].verdict == "differs"
     assert "1e-7" in claims["released.p3"].reason
     assert claims["released.p3"].measured < 0.1
     assert claims["printed.p3"].measured == pytest.approx(1, abs=0.05)
     assert (claims["printed.p3"].n, claims["printed.p3"].over) == (3, "runs")
-    assert {claims[name].source for name in exact[:3]} == {"check"}
     assert len(alg1.draw(outcome.data, config).axes) == 3
 
 

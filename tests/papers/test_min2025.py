@@ -17,12 +17,16 @@ def outcome():
     return robust.run(CONFIG, new_bench())
 
 
-def test_bound_ceiling_and_bayes(outcome):
-    found = verdicts(outcome)
-    assert {found[id] for id in ("bound", "ceiling", "reached", "lost", "bayes.radius")} == {
-        "holds"
-    }
+def test_bound_and_bayes(outcome):
+    made = {claim.id: claim for claim in outcome.claims}
+    assert {made[id].verdict for id in ("bound", "reached", "lost", "bayes.radius")} == {"holds"}
+    assert "Theorem 3" in made["lost"].where
+    assert made["bayes.radius"].statement.startswith(
+        "F^(12) "
+    )  # p large, and nothing of smaller ones
     curve = outcome.data.robust
+    # no classifier keeps more at sqrt(2)/2, where the balls of two classes share a midpoint
+    assert float(curve.sel(radius=slice(robust.BEST, None)).max()) <= CONFIG.K1 / CONFIG.K
     # certified below attacked, and no curve rises with the radius
     assert (
         curve.sel(classifier="Bayes (certified)") <= curve.sel(classifier="Bayes (attacked)")

@@ -32,7 +32,7 @@ class Estimates:
     N2: int = 100
     max_iter: int = 2000
     budgets: tuple[int, ...] = (10, 30, 100, 300, 1000)
-    plane: int = 10
+    plane: int = 40
     repeats: int = 3
 
     def __post_init__(self) -> None:
@@ -65,7 +65,7 @@ EXHIBITS = (
                 plane=3, repeats=1,
             ),
             "laptop": Estimates(),
-            "paper": Estimates(N2=10_000, plane=40, repeats=5),
+            "paper": Estimates(N2=10_000, repeats=5),
         },
     ),
 )  # fmt: skip

@@ -42,6 +42,7 @@ from tacit.papers._shared.sphere import (
     moments,
     play,
 )
+from tacit.papers.min2024.lemma1.exhibit import for_every
 from tacit.papers.min2025.alpha0.settings import Circle
 from tacit.train import Until, gradient_flow
 
@@ -128,7 +129,7 @@ def turning(phi: Array, sign: Array, p: float) -> Array:
 
 
 def claims(data: xr.Dataset, config: Circle, bench: Bench) -> Iterator[Claim]:
-    """What is expected of each p, at the end of the alignment phase and during it: means over the starts."""
+    """What is expected of each p, at the end of the alignment phase and during it: of every start."""
     judge = bench.claims(WHERE, source="formula", bar=DEGREE,
                          regime="inside: alpha = 0, two +1 clusters; width and scale are ours")  # fmt: skip
     first = data.phi.isel(p=0, time=0)
@@ -138,12 +139,11 @@ def claims(data: xr.Dataset, config: Circle, bench: Bench) -> Iterator[Claim]:
     closer = 90.0 * (first >= 45)
 
     def largest(judge: Judge, id: str, text: str, angle: xr.DataArray, who: xr.DataArray) -> Claim:
-        """The largest angle of these neurons in a start, degrees; starts without such neurons do not count."""
-        text, expected = text + " (a start's largest angle, degrees)", Expected(max=1.0)
-        each = angle.where(who).max("neuron").dropna("seed")
+        """For every start: at most a degree, of all these neurons; starts without such neurons do not count."""
+        text, each = f"{text}, to a degree", angle.where(who).max("neuron").dropna("seed")
         if not each.size:
-            return judge.cannot(id, text, expected, NONE)
-        return judge(id, text, expected, mean_of(each, over="starts"))
+            return judge.cannot(id, text, Expected(max=1.0), NONE)
+        return for_every(judge, id, text, each)
 
     for p in config.p:
         early, phi = data.aligning.sel(p=p), data.phi.sel(p=p)

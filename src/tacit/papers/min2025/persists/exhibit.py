@@ -28,7 +28,6 @@ from matplotlib.figure import Figure
 from torch import Tensor, nn
 
 from tacit.attack import minimal
-from tacit.base.estimate import least
 from tacit.certify.choice import chosen
 from tacit.certify.radius import Question
 from tacit.data import min2024_mixture
@@ -130,12 +129,10 @@ def claims(data: xr.Dataset, config: Persists, bench: Bench) -> Iterator[Claim]:
     )  # fmt: skip
     edge, models = 1 / math.sqrt(config.K), config.models
     middle = (edge + BEST) / 2
-    text = "every model classifies (least clean accuracy)"
-    n, over = CLEAN * config.repeats, "points and seeds"
-    right = [proportion(int(k), n, of=len(models), over=over) for k in data.right.sum("seed")]
-    yield judge(
-        "clean", text, Expected(min=0.99), least(right), source="check", bar="ours: one in 100"
-    )
+    text = f"every training classifies 99 points of 100, of {CLEAN} (share of trainings)"
+    right = data.right >= 0.99 * CLEAN
+    clean = proportion(int(right.sum()), right.size, over="trainings")
+    yield judge("clean", text, Expected(min=0.9), clean, source="check", bar="ours: nine in ten")
     near = Expected(value=edge, tolerance=NEAR * edge)
     plain = [m for m in models if recipes()[m].p is None]
     named = [m for m in plain if m.removesuffix(".small") in NAMED]
@@ -154,14 +151,15 @@ def claims(data: xr.Dataset, config: Persists, bench: Bench) -> Iterator[Claim]:
                     bar="ours: the middle", regime="outside: the poster's init is small")  # fmt: skip
     if "poly.small" in models:
         at = data.sel(model="poly.small")
+        judge = judge.but(where="min2024, Section 3, Remark 2 (a conjecture)", bar="ours: five percent of it",
+                          regime=f"outside: {config.steps} steps, where gradient flow is meant")  # fmt: skip
         text = "PolyReLU p = 3 from a small init: critical radius sqrt(2)/2"
         best = Expected(value=BEST, tolerance=0.05 * BEST)
-        yield judge(
-            "poly.small", text, best, trainings(at.critical), bar="ours: five percent of it"
-        )
+        yield judge("poly.small", text, best, trainings(at.critical))
         text = "PolyReLU p = 3 from a small init: certified closer to sqrt(2)/2 than to 1/sqrt(K)"
         proved = mean_of(at.lower.median("certified_point"))
-        yield judge("certified", text, Expected(min=middle), proved, bar="ours: the middle")
+        bar = "ours: the middle"
+        yield judge("certified", text, Expected(min=middle), proved, source="ours", bar=bar)
 
 
 def trainings(critical: xr.DataArray, of: int = 1) -> Estimate:
