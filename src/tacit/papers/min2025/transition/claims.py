@@ -76,7 +76,10 @@ def boundaries(data: xr.Dataset, config: Transition, judge: Judge) -> Iterator[C
     small = data.sel(init=data.init[data.init <= SMALLISH])
     for side, kind in itertools.product(data.side.values, data.counts.values):
         at = small.sel(side=side, counts=kind)
-        gap = np.abs(at.boundary - at.predicted_boundary).max("init", skipna=False)
+        alike = at.boundary.isnull() & at.predicted_boundary.isnull()  # no such phase, as predicted
+        gap = (
+            np.abs(at.boundary - at.predicted_boundary).where(~alike, 0.0).max("init", skipna=False)
+        )
         text = (f"{kind} counts, init <= {SMALLISH:g}: the boundary of the {side} phase is the predicted one "
                 "(mean over starts of the largest gap in p)")  # fmt: skip
         half, why = at.resolution + at.predicted_resolution, FADES if kind == "drawn" else ""
