@@ -8,15 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from tacit.papers._shared.fits import exponent, farthest, listed
+from tacit.papers._shared.fits import exponent, listed
 
 
 @given(st.floats(-2, 2), st.floats(0.1, 10))
-def test_an_exact_power_law_has_its_exponent_and_no_spread(power: float, size: float) -> None:
+def test_an_exact_power_law_has_its_exponent(power: float, size: float) -> None:
     x = [1.0, 3.0, 10.0, 40.0]
     found = exponent(x, np.stack([size * np.power(x, power), 2 * np.power(x, power)], 1))
     assert found.value == pytest.approx(power, abs=1e-12)
-    assert found.spread < 1e-10
 
 
 def test_the_interval_of_an_exponent_is_students_over_the_repeats_slopes() -> None:
@@ -32,14 +31,6 @@ def test_a_single_repeat_has_an_exponent_without_an_interval() -> None:
     found = exponent([1, 10], np.array([[1.0], [100.0]]))
     assert found.value == pytest.approx(2)
     assert found.spread == math.inf
-
-
-def test_the_value_farthest_from_the_goal_hides_nothing() -> None:
-    assert farthest([[0.9, 1.0], [1.05, 1.2]]) == 1.2
-    assert farthest(np.array([0.5, 1.0]), 0.9) == 0.5
-    assert farthest(np.array([0.5, math.inf])) == math.inf
-    assert math.isnan(farthest([[0.9, math.nan], [1.05, math.inf]]))
-    assert math.isnan(farthest([]))
 
 
 def test_numbers_are_listed_in_short() -> None:
