@@ -19,6 +19,7 @@ from tacit.data import sqrt_d_mixture
 from tacit.errors import CallError
 from tacit.nets import TwoLayerNet, average_net
 from tacit.papers._shared.assumptions import check_assumption
+from tacit.papers.frei2023._shared.laws import share_below
 from tacit.papers.frei2023._shared.trained import (
     Setting,
     flip_etas,
@@ -299,6 +300,9 @@ def test_shares_are_of_data_sets_and_one_bad_start_spoils_its_own(bench):
     data.flipped[usual, 0] = np.nan  # no net fits that data set: the theorem is silent about it
     found = {claim.id: claim for claim in claims(data, config, bench)}["universal.inside"]
     assert (found.n, found.measured) == (sets - 1, 1)
+    assert f"average of {sets // config.repeats} settings" in found.statement
+    data.flipped[:] = np.nan
+    assert verdicts(claims(data, config, bench))["universal.inside"] == "not testable here"
 
 
 def test_the_theorem_promises_nothing_where_n_is_too_large_for_d():
@@ -338,12 +342,14 @@ def test_thm31_claims_at_a_small_size(bench):
 
 def test_a_share_of_nets_is_as_sure_as_its_nets_and_their_points():
     """No error seen: 20 nets are a share of .8 or more if the points can tell, of anything if they cannot."""
-    sure = thm3_1.share_below(np.zeros(20), 100_000, 1e-3)
+    sure = share_below(np.zeros(20), 100_000, 1e-3, over="trainings")
     assert (sure.value, sure.high, sure.n, sure.over) == (1.0, 1.0, 20, "trainings")
-    assert sure.low == pytest.approx(0.0125 ** (1 / 20))
-    few = thm3_1.share_below(np.zeros(20), 1000, 1e-3)
+    assert sure.low == pytest.approx(0.0225 ** (1 / 20))
+    few = share_below(np.zeros(20), 1000, 1e-3, over="trainings")
     assert (few.value, few.low, few.high) == (1.0, 0.0, 1.0)
-    bad = thm3_1.share_below(np.array([0] * 10 + [1000] * 10), 100_000, 1e-3)
+    assert share_below(np.zeros(20), 10_000, 1e-3, over="data sets").low > 0.8
+    assert share_below(np.zeros(20), 10_000, 1e-3, over="data sets", nets=1000).low == 0
+    bad = share_below(np.array([0] * 10 + [1000] * 10), 100_000, 1e-3, over="trainings")
     assert bad.value == 0.5
     assert 0.2 < bad.low < bad.high < 0.8
 
@@ -358,7 +364,11 @@ def test_few_trainings_are_no_verdict(bench):
         names = ("fitted", "inside", "kkt_cosine")
         data = xr.Dataset({name: (dims, np.ones(shape)) for name in names})
         data["errors"] = dims, np.full(shape, errors)
-        return verdicts(list(thm3_1.error_claims(data, config, bench)))["error.sigma0.001"]
+        (claim,) = thm3_1.error_claims(data, config, bench)
+        assert (
+            "average over h = 4, h = 10, h = 100, h = 1000, init 0.001, logistic" in claim.statement
+        )
+        return claim.verdict
 
     assert [judged(0, 5), judged(0, 1), judged(1000, 5)] == ["holds", "undecided", "differs"]
 
