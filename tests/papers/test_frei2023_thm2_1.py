@@ -143,6 +143,23 @@ def test_claims_rest_on_seeds_and_on_every_cell(outcome, bench):
     assert "width.rho" not in verdicts(claims(data, TINY, bench))
 
 
+def test_one_start_beyond_a_bound_refutes_it_and_none_proves_little(outcome, bench):
+    data = outcome.data.copy(deep=True)
+    names = ("multipliers.high", "multipliers.low", "smoothed")
+
+    def found():
+        by_id = {claim.id: claim for claim in claims(data, TINY, bench)}
+        return [(by_id[name].verdict, by_id[name].n) for name in names]
+
+    sets, flows = TINY.repeats, len(LOSSES) * len(TINY.sigma)
+    counts = (sets, sets, flows)
+    assert found() == [("undecided", n) for n in counts]  # though all are equal, or nearly
+    data["inside_largest"][0] = 2 * data.inside_high[0]
+    data["inside_own"][0, 0] = 0.5 * data.inside_low[0]
+    data["rise_smoothed"][:] = np.linspace(2, 1, data.sizes["frame"])
+    assert [verdict for verdict, _ in found()] == ["differs"] * 3
+
+
 def test_one_kkt_point_below_the_optimum_decides_and_none_does_not(outcome, bench):
     data = outcome.data.copy(deep=True)
     data["small_pair"][:], data["small_pair_rho"][:] = 1.0, 0.0
