@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+import xarray as xr
 
 from benches import new_bench, verdicts
 from tacit.errors import CallError, RunError
@@ -135,9 +136,12 @@ def test_claims_rest_on_seeds_and_on_every_cell(outcome, bench):
     found = {claim.id: claim for claim in claims(data, TINY, bench)}
     assert found["united"].verdict == "undecided"  # two seeds that differ say little
     assert found["united"].n == TINY.repeats
-    data["deep_rho"][:] = 1e-3
+    data["deep_rho"][0] = 1.001e-3
     assert verdicts(claims(data, TINY, bench))["united"] == "as predicted"
-    data["rho"][:] = 2.0 ** np.arange(data.sizes["depth"])
+    rates = xr.DataArray(np.linspace(1, 1.01, TINY.repeats), dims="seed")
+    data["rho"] = data.rho * 0 + 2.0 ** (
+        rates * xr.DataArray(np.arange(data.sizes["depth"]), dims="depth")
+    )
     assert verdicts(claims(data, TINY, bench))["rho"] == "differs"
     data["width_cosine"][:] = np.nan  # no width fits: the theorem is silent
     assert "width.rho" not in verdicts(claims(data, TINY, bench))

@@ -166,17 +166,11 @@ def every_net(data: xr.Dataset, config: Flipped, judge: Judge) -> Iterator[Claim
         mine = [settings[i] for i in inside]
         length = data.proof.isel(setting=inside).max("seed").values  # over sqrt(d/k)
         c = np.array([min(s.K1, s.K - s.K1) / s.K for s in mine])
-        proof_judge = judge.but(
-            where="Appendix D, Lemma D.9", regime="inside: Assumption 2.2 holds"
-        )
         text = "the proof's (eta_1 + eta_2)||u|| over sqrt(d/(c^2 k)), the largest"
-        yield proof_judge("proof.constant", text, Expected(max=CONSTANT),
-                          Certain(float((length * c).max()), NO_CHANCE, len(mine)),
-                          source="order", bar="derived: Lemma D.9's chain with its numbers")  # fmt: skip
-        text = f"the proof's z over sqrt(2d), the way to another mean, the least (k <= {max(s.K for s in mine)})"
-        over = (length / np.sqrt([2 * s.K for s in mine])).min()
-        yield proof_judge("proof.long", text, Expected(min=1.0), Certain(float(over), NO_CHANCE, len(mine)),
-                          bar="derived: (9/c) sqrt(d/k) > sqrt(2d) up to k = 40/c^2")  # fmt: skip
+        yield judge("proof.constant", text, Expected(max=CONSTANT),
+                    Certain(float((length * c).max()), NO_CHANCE, len(mine)), source="order",
+                    where="Appendix D, Lemma D.9", regime="inside: Assumption 2.2 holds",
+                    bar="derived: Lemma D.9's chain with its numbers")  # fmt: skip
 
 
 def says_something(setting: Setting) -> bool:
