@@ -114,8 +114,8 @@ def sweep_claims(data: xr.Dataset, config: Direction, judge: Judge) -> Iterator[
         ("low", "A.11", f"{sums} for the neuron of its sign is at least", low >= data.inside_low),
     ):
         text = f"share of data sets at whose exact KKT point {what} Lemma {lemma}'s bound"
-        found = proportion(int(within.sum()), within.size, over="data sets")
-        yield judge(f"multipliers.{name}", text, Expected(min=promised), found, source="formula",
+        share = proportion(int(within.sum()), within.size, over="data sets")
+        yield judge(f"multipliers.{name}", text, Expected(min=promised), share, source="formula",
                     where=f"Appendix A, Lemma {lemma}", bar="paper: Proposition A.1's probability of P1 to P6",
                     regime=f"inside: Assumption 2.2 holds at d = {d}, k = {k}, sigma = 1/sqrt(d)")  # fmt: skip
 
