@@ -137,7 +137,6 @@ def one_net(setting: Setting, config: Generalise, bench: Bench, seed: int) -> xr
             "errors": ((), wrong),
             "fitted": ((), log_loss < -math.log(setting.n)),
             "kkt_cosine": ((), float(kkt_cosine(net, samples.x, samples.y, setting.loss))),
-            "neurons": ((), len(net.v)),
             "inside": ((), check_assumption(mixture).holds),
         }
     )
