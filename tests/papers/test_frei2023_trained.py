@@ -25,7 +25,7 @@ from tacit.papers.frei2023._shared.trained import (
     flip_etas,
     flowed,
     mixture_for,
-    proof_etas,
+    proof_eta,
     seen_by,
     start,
 )
@@ -138,18 +138,17 @@ def test_reduced_coordinates_change_no_output():
     torch.testing.assert_close(small.w @ small.w.T, net.w @ net.w.T)
 
 
-def test_proof_etas_by_hand():
+def test_proof_eta_by_hand():
     """k = 32, d = 2000, sigma = 1e-3: the z of the proof is 3.4 sqrt(d), 19 times what is needed."""
     mixture = sqrt_d_mixture(2000, 32, 16, 1e-3)
     delta = 4e-3 * math.sqrt(2000) * math.log(2000)
     room = 2000 - delta - 32 * delta
     c = 32 * (delta + 1) / (2000 - delta + 1)
     two = 3 * (6000 + delta + 1) * (1 - 2 * c) / (room * (1 - 3 * c) * 0.5 * 32)
-    found = proof_etas(mixture, 2000)
-    assert found.activates == pytest.approx((2 * delta + 1) / room)
-    assert found.flips == pytest.approx(found.activates + two)
-    assert found.flips * math.sqrt(32 * 2000) / math.sqrt(2000) == pytest.approx(3.406, abs=1e-3)
-    assert math.isnan(proof_etas(sqrt_d_mixture(2000, 32, 16, 1.0), 2000).flips)
+    found = proof_eta(mixture, 2000)
+    assert found == pytest.approx((2 * delta + 1) / room + two)
+    assert found * math.sqrt(32 * 2000) / math.sqrt(2000) == pytest.approx(3.406, abs=1e-3)
+    assert math.isnan(proof_eta(sqrt_d_mixture(2000, 32, 16, 1.0), 2000))
 
 
 def test_constant_of_lemma_D9():
@@ -160,7 +159,7 @@ def test_constant_of_lemma_D9():
     for d, k, sigma in ((2000, 84, 1e-3), (549, 2, 549**-0.5), (12_424, 32, 12_424**-0.5)):
         mixture = sqrt_d_mixture(d, k, k // 2, sigma)
         assert check_assumption(mixture).holds
-        length = proof_etas(mixture, d).flips * math.sqrt(k * d)
+        length = proof_eta(mixture, d) * math.sqrt(k * d)
         assert length <= CONSTANT * math.sqrt(d / (0.5**2 * k))
 
 
@@ -235,8 +234,8 @@ def ideal(config):
     sigma = np.array([s.sigma / s.unit for s in settings])
     levels = np.array([0.5, 0.95])
     length = 1 + sigma[:, None, None] * norm.ppf(levels) * np.ones((*shape, 1))
-    proofs = [proof_etas(mixture_for(s, seeded(0)), s.D) for s in settings]
-    proof = [[p.flips * s.K] * seeds for p, s in zip(proofs, settings, strict=True)]
+    proofs = [proof_eta(mixture_for(s, seeded(0)), s.D) for s in settings]
+    proof = [[p * s.K] * seeds for p, s in zip(proofs, settings, strict=True)]
     inside = [[check_assumption(mixture_for(s, seeded(0))).holds] * seeds for s in settings]
     cosine = 1 / np.sqrt(1 + np.array([s.sigma / math.log(s.D) for s in settings]) ** 2)
     nets = ["flow", "GD"]
