@@ -33,11 +33,12 @@ from tacit.base.estimate import least
 from tacit.certify import Radii, radius
 from tacit.data import Samples
 from tacit.lab import Bench, Claim, Expected, Outcome
-from tacit.measure import Estimate, critical_radius, mean_of, proportion
+from tacit.measure import critical_radius, mean_of, proportion
 from tacit.measure.robustness import robust_curve
 from tacit.nets import BayesRule
 from tacit.papers._shared.assumptions import missing_line
 from tacit.papers._shared.panels import mark
+from tacit.papers.li2025._shared.summary import between
 from tacit.papers.li2025._shared.synthetic import (
     binary_start,
     mixture_of,
@@ -193,7 +194,7 @@ def claims(data: xr.Dataset, config: Curves, bench: Bench) -> Iterator[Claim]:
         before = medians(data.radius.sel(net=net))
         if key in theory:
             text = f"{net}: the median radius over {form}, to first order in sigma/sqrt(d)"
-            ratio = between(before / theory[key])
+            ratio = between(*before / theory[key])
             yield our_judge(f"finite.{id}", text, Expected(value=1.0, tolerance=NEAR), ratio)
         if config.longer:
             after = medians(data.later.sel(later_net=net))
@@ -205,12 +206,6 @@ def claims(data: xr.Dataset, config: Curves, bench: Bench) -> Iterator[Claim]:
 def medians(radii: xr.DataArray) -> xr.DataArray:
     """The critical radius of each data set, (end, seed)."""
     return radii.median("point").transpose("end", "seed")
-
-
-def between(ends: xr.DataArray) -> Estimate:
-    """The mean over data sets of a radius between its certificate and its attack: the attacked one, with both."""
-    lower, upper = (mean_of(ends.sel(end=end), over="data sets") for end in ("lower", "upper"))
-    return replace(upper, low=lower.low)
 
 
 def lead(data: xr.Dataset, net: str) -> npt.NDArray[np.float64]:
