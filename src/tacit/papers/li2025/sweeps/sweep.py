@@ -155,6 +155,19 @@ class Settings:
         parts = [data[f"{name}_{axis}"].transpose(axis, "seed").values for axis in self.axes]
         return np.concatenate(parts)
 
+    def trainings(self, data: xr.Dataset, name: str, above: int = 0) -> Array:
+        """The least of it in each training of more than `above` clusters, without those set aside (NaN).
+
+        A setting stands in several axes, and its nets at several times: they are the same trainings.
+        """
+        every = zip(self.rows, self.of(data, name), strict=True)
+        own: dict[tuple[int, int, int], list[Array]] = {}
+        for row, values in every:
+            own.setdefault(row, []).append(values)
+        least = [np.min(looks, 0) for row, looks in own.items() if row[1] > above]
+        flat = np.concatenate(least) if least else np.array([])
+        return flat[np.isfinite(flat)]
+
 
 def over_settings(
     config: Sweep, axes: Sequence[str] = ("d", "k", "n", "time"), power: float = 0.0

@@ -13,13 +13,14 @@ import xarray as xr
 
 from tacit.base.estimate import farthest, least
 from tacit.lab import Bench, Claim, Expected, Judge, Part
-from tacit.measure import proportion
+from tacit.measure import Estimate, proportion
 from tacit.papers._shared.fits import listed
 from tacit.papers.li2025.sweeps.settings import Sweep
 from tacit.papers.li2025.sweeps.sweep import (
     EXPONENT_BAR,
     NEAR,
     OUTSIDE,
+    Array,
     class_growth,
     mean_of_finite,
     over_settings,
@@ -44,9 +45,10 @@ SLOPES = (
 
 def claims(data: xr.Dataset, config: Sweep, bench: Bench) -> tuple[Claim, ...]:
     """Radius, accuracy and weights where every label lives; then how often one does not."""
-    lost = sum(int((data[f"lost_{axis}"] > 0).sum()) for axis in AXES)
-    trainings = sum(data[f"lost_{axis}"].size for axis in AXES)
-    alive = f"{OUTSIDE}; given that no label died ({lost} of {trainings} trainings are set aside)"
+    lost = over_settings(config, AXES).trainings(data, "lost") > 0
+    alive = (
+        f"{OUTSIDE}; given that no label died ({lost.sum()} of {lost.size} trainings are set aside)"
+    )
     judge = bench.claims(f"{WHERE}3", source="order", bar=EXPONENT_BAR, regime=alive)
     return (
         *(
@@ -92,29 +94,26 @@ def sizes(data: xr.Dataset, config: Sweep, judge: Judge) -> Iterator[Claim]:
     text = "lambda over 2 ln k at eta T = k^8, the least of all settings"
     yield judge("lambda.log", text, Expected(min=1.0), found)
 
-    judge = judge.but(where=f"{WHERE}3", bar="ours: 1 - exp(-Omega(log^2 d)) is read as 0.99")
-    lower, upper = data.certified.dropna("seed").transpose("end", "seed", "point").values
-    median = (
-        f"median {np.median(lower):.3f} sqrt(d), attacked {np.median(upper):.3f}"
-        if lower.size
-        else ""
-    )
-    text = f"share of points of the base that no perturbation of length sqrt(d)/10 breaks (certified; {median})"
-    if lower.size:
-        kept = proportion(int((lower > PROVED).sum()), lower.size, over="points and seeds")
-        yield judge("radius.certified", text, Expected(min=0.99), kept)
-    else:
-        yield judge.cannot(
-            "radius.certified", text, Expected(min=0.99), "a label died in every training"
-        )
+    read = "1 - exp(-Omega(log^2 d)) of the points is read as 0.99"
+    lower, upper = data.certified.dropna("training").transpose("end", "training", "point").values
+    ends = ", ".join(f"{np.median(end):.3f}" for end in (lower, upper) if end.size)
+    text = "share of trainings of the base where nothing of length sqrt(d)/10 breaks 0.99 of the points, certified"
+    text = f"{text} (their median radius in sqrt(d), certified and attacked: {ends or 'none'})"
+    judge = judge.but(where=f"{WHERE}3", bar=f"ours: most trainings; {read}")
+    yield judge("radius.certified", text, Expected(min=0.5), nearly_all((lower > PROVED).mean(1)))
 
-    known = [row[np.isfinite(row)] * config.test for row in settings.of(data, "clean")]
-    over = "points and seeds"
-    shares = [
-        proportion(round(row.sum()), row.size * config.test, of=of, over=over) for row in known if row.size
-    ]  # fmt: skip
-    text = "clean accuracy, the least of all settings"
-    yield judge("clean", text, Expected(min=0.99), least(shares or [NOTHING]), where=f"{WHERE}1")
+    text = "share of trainings, in all settings, where 0.99 of the points are right"
+    judge, shares = (
+        judge.but(bar=f"ours: nine trainings of ten; {read}"),
+        settings.trainings(data, "clean"),
+    )
+    yield judge("clean", text, Expected(min=0.9), nearly_all(shares), where=f"{WHERE}1")
+
+
+def nearly_all(shares: Array) -> Estimate:
+    """The share of trainings whose own share of points is 0.99 or more; NaN where none is left."""
+    reach = int((shares >= 0.99).sum())
+    return proportion(reach, shares.size, over="trainings") if shares.size else NOTHING
 
 
 def deaths(data: xr.Dataset, config: Sweep, judge: Judge) -> Iterator[Claim]:
