@@ -317,7 +317,7 @@ def label_claims(data: xr.Dataset, config: Labels, bench: Bench) -> Iterator[Cla
     eye = xr.DataArray(np.eye(k, dtype=bool), dims=("feature", "label"))
     on, off = data.mean_weight.where(eye), data.mean_weight.where(~eye)
     alike = abs(off).max(("feature", "label")) <= HALF * on.min(("feature", "label"))
-    text = f"{k} labels: share of data sets where, at no h, an entry off the diagonal is above half the least on it"
+    text = f"{k} labels: share of data sets where at no h an entry off the diagonal exceeds half the least on it"
     share = proportion(int(alike.all("h").sum()), data.sizes["seed"], over="data sets")
     yield words_judge("nearly", text, Expected(min=0.5), share, bar="ours: most data sets")
     text = f"{k} labels: the cosine of a living mean weight with its feature, 1/sqrt(1 + k sigma^2/(n alpha^2))"

@@ -97,7 +97,7 @@ def sizes(data: xr.Dataset, config: Sweep, judge: Judge) -> Iterator[Claim]:
     read = "1 - exp(-Omega(log^2 d)) of the points is read as 0.99"
     lower, upper = data.certified.dropna("training").transpose("end", "training", "point").values
     ends = ", ".join(f"{np.median(end):.3f}" for end in (lower, upper) if end.size)
-    text = "share of trainings of the base where nothing of length sqrt(d)/10 breaks 0.99 of the points, certified"
+    text = "share of trainings of the base where 0.99 of the points are certified to outlive sqrt(d)/10"
     text = f"{text} (their median radius in sqrt(d), certified and attacked: {ends or 'none'})"
     judge = judge.but(where=f"{WHERE}3", bar=f"ours: most trainings; {read}")
     yield judge("radius.certified", text, Expected(min=0.5), nearly_all((lower > PROVED).mean(1)))
