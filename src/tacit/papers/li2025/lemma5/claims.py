@@ -24,7 +24,7 @@ def every(
     id: str, text: str, expected: Expected, values: xr.DataArray, judge: Judge, because: str = "",
     over: str = "trainings",
 ) -> Claim:  # fmt: skip
-    """What is said of all of them: one beyond the bound is a counterexample; else how many are within is a share."""
+    """What is said of all: one beyond the bound is a counterexample; if none is, the share within it."""
     worst, n = float(values.max() if expected.min is None else values.min()), values.size
     if not expected.admits(worst):
         found = Certain(worst, f"one of the {over} beyond the bound is a counterexample", n)
@@ -73,7 +73,7 @@ def starts(data: xr.Dataset, config: Coefficients, judge: Judge) -> Iterator[Cla
     """Propositions A.6 and A.12 at this size and in the limit, and Lemma B.1 inside the assumptions."""
     d, k, n, m = config.d, config.k, config.n, config.m
     rare = 8 * n**2 * d ** (-math.log(d) / 2) + 2 * k * (n / k) ** -math.log(n / k)
-    good = proportion(int((data.A6 <= 1).all("property").sum()), config.repeats, over="samples")
+    good = proportion(int((data.A6 <= 1).all("property").sum()), data.sizes["seed"], over="samples")
     bar = "paper: 1 - 8 n^2 d^(-ln(d)/2) - 2k (n/k)^(-ln(n/k)); one failure decides, none cannot"
     text = "share of samples with all seven properties"
     yield judge("A6", text, Expected(min=1 - rare), good, where="Proposition A.6", bar=bar)
