@@ -40,11 +40,12 @@ def take(*folders: str) -> None:
 
 
 def write(*folders: str) -> None:
-    """The ledger of two seeds."""
-    if len(folders) != 2:
-        raise SystemExit("python -m ledger write RUNS RUNS: the run folders of two seeds")
+    """The ledger of two seeds, or a first one of one seed."""
+    if len(folders) not in (1, 2):
+        raise SystemExit("python -m ledger write RUNS [RUNS]: the run folders of one seed or two")
     entries = collect(map(Path, folders), [exhibit.id for exhibit in exhibits()])
-    save(entries, "No third seed has judged this ledger yet.")
+    one = "" if len(folders) == 2 else "One seed alone: what changes with the seed is not known. "
+    save(entries, f"{one}No third seed has judged this ledger yet.")
     changed = [entry for entry in entries if len(set(entry.verdicts)) > 1]
     print(
         f"{len(changed)} verdicts change between the two seeds:",

@@ -26,7 +26,7 @@ def write_pages(entries: Sequence[Entry], judged: str) -> str:
         "# Claims ledger\n",
         f"{sentence}.\n",
         "A verdict is decided only where the whole 95% interval of the measurement is on one side of the bar, at "
-        "both seeds. The seeds come from the hash of the commit that froze the code. "
+        "every seed. [How the seeds are chosen](guide/claims.md#the-ledger). "
         "[What each column means](guide/claims.md). The same as [JSON](ledger.json).\n",
         *(f"- {line}\n" for line in made),
         f"\n{judged}\n",

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from tacit.papers._shared.fits import exponent, farthest, listed
+from tacit.papers._shared.fits import exponent, listed
 
 
 @given(st.floats(-2, 2), st.floats(0.1, 10))
@@ -32,14 +32,6 @@ def test_a_single_repeat_has_an_exponent_without_an_interval() -> None:
     found = exponent([1, 10], np.array([[1.0], [100.0]]))
     assert found.value == pytest.approx(2)
     assert found.spread == math.inf
-
-
-def test_the_value_farthest_from_the_goal_hides_nothing() -> None:
-    assert farthest([[0.9, 1.0], [1.05, 1.2]]) == 1.2
-    assert farthest(np.array([0.5, 1.0]), 0.9) == 0.5
-    assert farthest(np.array([0.5, math.inf])) == math.inf
-    assert math.isnan(farthest([[0.9, math.nan], [1.05, math.inf]]))
-    assert math.isnan(farthest([]))
 
 
 def test_numbers_are_listed_in_short() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tacit.base.estimate import Certain, Estimate
-from tacit.lab.claims import Claim, Expected, Judge
+from tacit.lab.claims import Claim, Expected, Judge, Part
 from tacit.report import words
 
 JUDGE = Judge("where", "formula", "paper: eq. (1)", "inside: all of it")
@@ -74,6 +74,16 @@ def test_counts() -> None:
     assert words.totals([claim(source="ours"), claim(0.1, source="ours")]) == (
         "2 claims: 1 as predicted, 1 not as predicted"
     )
+
+
+def test_a_family_is_told_by_its_members() -> None:
+    parts = [
+        Part(f"m{i}", "m", Expected(min=0.0), Estimate(1.0, low, 2.0, 5))
+        for i, low in enumerate((0.5, -1.0))
+    ]
+    family = JUDGE.family("f", "all of them", parts)
+    assert (words.expected(family), words.measured(family)) == ("all 2", "2 of 2, 1 open")
+    assert words.measured(JUDGE.family("f", "all of them", parts[:1])) == "1 of 1"
 
 
 def test_checks_and_repeats_are_counted_apart() -> None:

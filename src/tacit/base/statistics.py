@@ -1,4 +1,4 @@
-"""What a finite sample says: exact binomial limits, Student's mean, the median with its bootstrap interval.
+"""What a finite sample says: exact binomial limits, Student's mean, the median between two order statistics.
 
 Each takes `of`: the estimate is one of so many that are judged together, at the level 1 - .05/of (Bonferroni).
 """
@@ -7,12 +7,12 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from jaxtyping import Float
 from scipy.stats import beta, binom, t
 from torch import Tensor
 
 from tacit.base.estimate import Estimate
+from tacit.errors import CallError
 
 
 def upper_limit(events: int, n: int, level: float) -> float:
@@ -27,36 +27,37 @@ def lower_limit(events: int, n: int, level: float) -> float:
 
 def proportion(events: int, n: int, *, of: int = 1, over: str = "points") -> Estimate:
     """A probability with its exact two-sided 95% interval."""
+    if n < 1:
+        raise CallError(f"a share of {n} {over}: there is nothing to count")
     level = 1 - 0.025 / of
     low, high = lower_limit(events, n, level), upper_limit(events, n, level)
     return Estimate(events / n, low, high, n, over)
 
 
 def mean_of(values: npt.ArrayLike, *, of: int = 1, over: str = "seeds") -> Estimate:
-    """The mean of independent values with Student's 95% interval; a single one has the whole line.
+    """The mean of independent values with Student's 95% interval.
 
-    Of values of few sizes (a share of ten points) it says too much: count them with `proportion`.
+    It is the whole line where the values say nothing of their spread: a single one, several that are identical
+    (count those with `proportion`), or one that is not finite.
     """
     flat = np.asarray(values, dtype=np.float64).ravel()
     value, n = float(flat.mean()), len(flat)
-    if n == 1:
-        return Estimate(value, -math.inf, math.inf, n, over)
-    half = float(t.ppf(1 - 0.025 / of, n - 1) * flat.std(ddof=1) / math.sqrt(n))
+    spread = float(flat.std(ddof=1)) if n > 1 and np.isfinite(flat).all() else 0.0
+    half = float(t.ppf(1 - 0.025 / of, n - 1)) * spread / math.sqrt(n) if spread else math.inf
     return Estimate(value, value - half, value + half, n, over)
 
 
 def critical_radius(radii: Float[Tensor, " n"], *, of: int = 1, over: str = "points") -> Estimate:
-    """The median over points, with its 95% bootstrap interval.
+    """The median over points, with its exact 95% interval between two order statistics.
 
-    The bootstrap law of a median needs no resampling: with x_(1) <= ... <= x_(n), a resample's median
-    is at most x_(k) when at least half of n draws fall among the first k, so
-    P(median* <= x_(k)) = P(Binomial(n, k/n) >= n/2). inf is a radius like any other.
+    With x_(1) <= ... <= x_(n), x_(k) is above the median with probability P(Binomial(n, 1/2) < k) at most,
+    whatever the law of the radii: the ends are the x_(k) for which that is at most 2.5% (David & Nagaraja 2003,
+    Section 7.1), and infinite where n is too small for any. inf is a radius like any other.
     """
     ordered = radii.sort().values
     n = len(ordered)
-    k = np.arange(1, n + 1)
-    below = binom.sf(int(np.ceil(n / 2)) - 1, n, k / n)
-    low, high = (int(np.searchsorted(below, level)) for level in (0.025 / of, 1 - 0.025 / of))
-    middle = ordered[[(n - 1) // 2, n // 2]].mean()
-    ends = ordered[torch.tensor([min(low, n - 1), min(high, n - 1)])]
-    return Estimate(float(middle), float(ends[0]), float(ends[1]), n, over)
+    rank = int(binom.ppf(0.025 / of, n, 0.5))  # P(Binomial < rank) <= 2.5%
+    middle = float(ordered[[(n - 1) // 2, n // 2]].mean())
+    if not rank:
+        return Estimate(middle, -math.inf, math.inf, n, over)
+    return Estimate(middle, float(ordered[rank - 1]), float(ordered[n - rank]), n, over)

@@ -61,6 +61,8 @@ def origin(claim: Claim) -> str:
 
 def expected(claim: Claim | Member) -> str:
     """What the paper gives; JSON has null for an infinite value, and so has nothing to show."""
+    if isinstance(claim, Claim) and claim.members:
+        return f"all {len(claim.members)}"
     return str(claim.expected) or "∞"
 
 
@@ -72,6 +74,10 @@ def measured(claim: Claim) -> str:
     if claim.measured is None:
         agrees = claim.verdict in ("holds", "as predicted")
         return "∞" if agrees else "–" if claim.verdict == "not testable here" else "not finite"
+    if claim.members:
+        low, high = claim.interval or (0.0, 0.0)
+        open_ones = f", {high - low:.0f} open" if high > low else ""
+        return f"{claim.measured:.0f} of {len(claim.members)}{open_ones}"
     return with_interval(claim.measured, claim.interval)
 
 

@@ -156,9 +156,22 @@ def test_a_rare_event_that_was_never_seen_takes_samples_in_proportion():
     needed = float(reason.split("about ")[1].split(" points")[0].replace(",", ""))
     assert proportion(0, int(needed)).high <= 1e-6 < proportion(0, int(needed / 1.1)).high
     assert "lies on the bar" in PAPER("c", "s", Expected(min=0.0), estimate(-1, 1)).reason
-    assert (
-        "1 of seeds give no interval" in PAPER("c", "s", Expected(min=0.0), mean_of([1.0])).reason
-    )
+    assert "1 seeds give no interval" in PAPER("c", "s", Expected(min=0.0), mean_of([1.0])).reason
+    odd = PAPER("c", "s", Expected(min=0.0), Estimate(3.0, math.nan, 4.0, 5))
+    assert (odd.verdict, "give no interval" in odd.reason) == ("undecided", True)
+
+
+def test_both_bars_and_what_no_sample_shrinks_count():
+    """Of two bars inside the interval both must be left; a fixed part of the width is not shrunk."""
+    band = Expected(min=0.9, max=1.05)
+    wide = Estimate(1.0, 0.8, 1.06, 5, "seeds")
+    assert "about 20 seeds, not 5" in PAPER("c", "s", band, wide).reason
+    coarse = Estimate(2.04, 2.008, 2.072, 5, "seeds", fixed=0.03)
+    near = Expected(value=2.0, tolerance=0.05)
+    told = "no number of seeds decides it: the method is not exact enough"
+    assert told in PAPER("c", "s", near, coarse).reason
+    half = Estimate(2.02, 1.97, 2.08, 5, "seeds", fixed=0.01)
+    assert "about 32 seeds" in PAPER("c", "s", near, half).reason
 
 
 def test_a_family_has_one_verdict_from_all_its_members():

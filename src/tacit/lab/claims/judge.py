@@ -198,21 +198,23 @@ def what_it_takes(expected: Expected, measured: Measured) -> str:
     if math.isnan(measured.value):
         return "the measurement is not a number"
     assert isinstance(measured, Estimate), "a certain number is on one side"
-    low, high = measured.low, measured.high
+    low, high, over = measured.low, measured.high, measured.over or "samples"
     across = f"the 95% interval [{low:.4g}, {high:.4g}] reaches across the bar {expected}"
-    bars = [end for end in expected.ends if low <= end <= high]
-    near = min(bars, key=lambda end: abs(end - measured.value), default=measured.value)
-    distance, over = abs(near - measured.value), measured.over or "samples"
-    reach = measured.value - low if near < measured.value else high - measured.value
-    if not distance or not math.isfinite(reach):
-        more = (
-            "the value lies on the bar"
-            if not distance
-            else f"{measured.n} of {over} give no interval"
-        )
-        return f"{across}; {more}"
+    if not math.isfinite(low) or not math.isfinite(high):
+        return f"{across}; {measured.n:,} {over} give no interval"
     power = 1 if measured.value in (low, high) else 2
-    needed = measured.n * (reach / distance) ** power
+    needed = 0.0
+    for bar in (end for end in expected.ends if low <= end <= high):
+        distance = abs(bar - measured.value) - measured.fixed
+        reach = measured.value - low if bar < measured.value else high - measured.value
+        if distance <= 0:
+            exact = (
+                "the value lies on the bar"
+                if bar == measured.value
+                else "the method is not exact enough"
+            )
+            return f"{across}; no number of {over} decides it: {exact}"
+        needed = max(needed, measured.n * ((reach - measured.fixed) / distance) ** power)
     return f"{across}; at this value it would take about {rounded_up(needed)} {over}, not {measured.n:,}"
 
 

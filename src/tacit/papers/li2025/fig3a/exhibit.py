@@ -95,7 +95,7 @@ def pooled(data: xr.Dataset, net: str, end: str) -> Tensor:
 
 
 def estimate(radii: Tensor) -> list[float]:
-    """The critical radius with its bootstrap interval."""
+    """The critical radius with its interval."""
     found = critical_radius(radii)
     return [found.value, found.low, found.high]
 
