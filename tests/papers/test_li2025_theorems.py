@@ -9,6 +9,7 @@ import torch
 import xarray as xr
 from scipy.integrate import solve_ivp
 
+from benches import verdicts
 from tacit.certify import radius
 from tacit.data import Samples, cluster_mixture, orthogonal_centres
 from tacit.errors import CallError
@@ -30,9 +31,10 @@ from tacit.papers.li2025.sweeps.sweep import (
     swept,
 )
 from tacit.papers.li2025.thm4_5 import exhibit as thm4_5
-from tacit.papers.li2025.thm4_5.claims import in_all
+from tacit.papers.li2025.thm4_5.claims import exponents, in_all
 from tacit.papers.li2025.thm4_6 import exhibit as thm4_6
 from tacit.papers.li2025.thm4_7 import exhibit as thm4_7
+from tacit.papers.li2025.thm4_7.claims import SLOPES
 
 TINY = replace(SMOKE, d=(256, 1024), n0=64, n=(64, 128), points=8, test=100, starts=8)
 
@@ -264,6 +266,18 @@ def test_the_radius_scales_as_the_theorem_says(bench):
     assert claims["radius.d"].measured == pytest.approx(0.5, abs=0.05)
     assert (claims["radius.d"].n, claims["radius.d"].over) == (2, "seeds")
     assert all(claim.regime.startswith("outside: Assumption 4.3") for claim in claims.values())
+
+
+def test_an_order_bounds_one_side():
+    """A radius that grows as d^.3 is O(sqrt(d)), and not the Theta(sqrt(d)) that we predict."""
+    judge = Judge("here", "order", "ours: none", "outside: none")
+    for power, verdict in ((0.3, "holds"), (0.7, "differs")):
+        along = np.outer([16.0**power, 64.0**power], [1.0, 1.1]) ** [[1.0, 1.001]]
+        data = xr.Dataset({"radius_d": (("d", "seed"), along)}, {"d": [16, 64]})
+        found = exponents("radius", "radius", (("d", 0.5),), data, judge)
+        assert verdicts(list(found)) == {"radius.d": verdict, "radius.d.exact": "not as predicted"}
+    sides = {(axis, source): e for id, axis, _, e, source in SLOPES if id == "radius"}
+    assert all(sides[axis, "order"].ends[1] == math.inf for axis in "dkn")  # Theorem 4.7 has Omega
 
 
 def test_a_ratio_in_all_settings_has_the_interval_of_its_worst_one():

@@ -23,7 +23,7 @@ def between(
 
 
 def over_both(values: npt.ArrayLike, *, over: str) -> Estimate:
-    """The mean of `values` (start, point) for other starts and other points: both Student intervals, in quadrature.
+    """The mean of `values` (start, point) for other starts and points: both Student intervals, in quadrature.
 
     That counts twice what varies from point to point differently in each start.
     """
