@@ -13,9 +13,8 @@ import xarray as xr
 from tacit.base.estimate import farthest
 from tacit.lab import Bench, Claim, Expected, Judge
 from tacit.measure import mean_of, proportion
-from tacit.papers._shared.fits import exponent, listed
 from tacit.papers.li2025.sweeps.settings import Sweep
-from tacit.papers.li2025.sweeps.sweep import Array, growth, over_settings
+from tacit.papers.li2025.sweeps.sweep import Array, exponents, growth, nearly_all, over_settings
 
 OUTSIDE = "outside: Assumption 4.3 asks for d >= k^10, n >= k^7, eta <= 1/d^2, the theorem for T <= exp(sqrt k)"
 WHERE = "Theorem 4.5, "
@@ -47,15 +46,13 @@ def accuracies(data: xr.Dataset, config: Sweep, judge: Judge) -> Iterator[Claim]
         shares = over_settings(config).trainings(data, name, above)
         if shares.size:
             text = f"share of trainings, in all settings, where 0.99 of the points {text}"
-            found = proportion(int((shares >= 0.99).sum()), shares.size, over="trainings")
-            yield judge(id, text, Expected(min=0.9), found, where=where, source=source)
+            yield judge(id, text, Expected(min=0.9), nearly_all(shares), where=where, source=source)
 
 
 def radii(data: xr.Dataset, config: Sweep, judge: Judge) -> Iterator[Claim]:
     """Exponents of the critical radius, its prefactor, and whether the attack found it."""
     powers = (("d", 0.5), ("k", -0.5), ("n", 0.0), ("time", 0.0))
-    radius = "critical radius, O(sqrt(d/k))"
-    yield from exponents("radius", radius, powers, data, judge.but(source="order"))
+    yield from exponents("radius", "the critical radius, O(sqrt(d/k))", powers, data, judge, "max")
 
     settings = over_settings(config)
     theory = np.sqrt(settings.d / (settings.k * (1 + settings.k / settings.n)))
@@ -71,7 +68,7 @@ def radii(data: xr.Dataset, config: Sweep, judge: Judge) -> Iterator[Claim]:
 
 def weights(data: xr.Dataset, config: Sweep, judge: Judge) -> Iterator[Claim]:
     """How far weights are from the averages, biases from zero, and lambda from its law."""
-    text = "sqrt(d) ||w - lambda sum_J mu_j/||mu_j||^2|| / lambda of the farthest neuron, about k/sqrt(2n)"
+    text = "the sqrt(d) ||w - lambda sum_J mu_j/||mu_j||^2|| / lambda of the farthest neuron, about k/sqrt(2n)"
     yield from exponents("close", text, (("k", 1.0), ("n", -0.5), ("time", 0.0)), data, judge)
 
     settings = over_settings(config)
@@ -89,24 +86,6 @@ def weights(data: xr.Dataset, config: Sweep, judge: Judge) -> Iterator[Claim]:
     for id, name, ratio, near, where in rows:
         text = f"{name}, from time {LATE} on"
         yield in_all(id, text, ratio[times >= LATE], near, judge.but(where=where))
-
-
-def exponents(
-    id: str, what: str, powers: tuple[tuple[str, float], ...], data: xr.Dataset, judge: Judge
-) -> Iterator[Claim]:
-    """The fitted exponent of each axis; a twentieth of a unit tells 1/2 from any other simple fraction.
-
-    An order, O(), bounds it from above; that it is no less is ours.
-    """
-    for axis, power in powers:
-        along, places = data[f"{id}_{axis}"].transpose(axis, "seed"), data[axis].values.tolist()
-        found = exponent(places, along.values)
-        text = f"exponent of {axis} in the {what} ({axis} = {listed(places)})"
-        name, mine = f"{id}.{axis}", judge.but(bar="ours: a twentieth of a unit")
-        if judge.source == "order":
-            yield mine(name, text, Expected(max=power, tolerance=0.05), found)
-            name += ".exact"
-        yield mine(name, text, Expected(value=power, tolerance=0.05), found, source="ours")
 
 
 def in_all(id: str, what: str, ratio: Array, near: float, judge: Judge) -> Claim:

@@ -13,44 +13,25 @@ import xarray as xr
 
 from tacit.base.estimate import farthest, least
 from tacit.lab import Bench, Claim, Expected, Judge, Part
-from tacit.measure import Estimate, proportion
-from tacit.papers._shared.fits import listed
+from tacit.measure import proportion
 from tacit.papers.li2025.sweeps.settings import Sweep
 from tacit.papers.li2025.sweeps.sweep import (
     EXPONENT_BAR,
-    NEAR,
     OUTSIDE,
-    Array,
     class_growth,
+    exponents,
     mean_of_finite,
+    nearly_all,
     over_settings,
-    slope,
 )
 
 WHERE = "Theorem 4.7, "
 AXES = ("d", "k", "n")
 PROVED = 0.1  # of sqrt(d): the radius of the proof
-NOTHING = mean_of_finite([])  # a label died in every training
 FACTOR = 1.5  # a probability is known where it is known to this factor
 RADIUS = "the critical radius (attacked)"
 CLOSE = "sqrt(d) ||w_jr - lambda mu_j/||mu_j||^2|| / lambda of the median neuron"
-POWERS = (
-    ("d", 0.5),
-    ("k", 0.0),
-    ("n", 0.0),
-)  # of sqrt(d), from below: that they are no more is ours
-SLOPES = (
-    *(
-        ("radius", axis, RADIUS, Expected(min=power, tolerance=NEAR), "order")
-        for axis, power in POWERS
-    ),
-    *(
-        ("radius", axis, RADIUS, Expected(value=power, tolerance=NEAR), "ours")
-        for axis, power in POWERS
-    ),
-    ("close", "k", CLOSE, Expected(value=0.5, tolerance=NEAR), "ours"),
-    ("close", "n", CLOSE, Expected(value=-0.5, tolerance=NEAR), "ours"),
-)
+POWERS = ("d", 0.5), ("k", 0.0), ("n", 0.0)
 
 
 def claims(data: xr.Dataset, config: Sweep, bench: Bench) -> tuple[Claim, ...]:
@@ -61,14 +42,8 @@ def claims(data: xr.Dataset, config: Sweep, bench: Bench) -> tuple[Claim, ...]:
     )
     judge = bench.claims(f"{WHERE}3", source="order", bar=EXPONENT_BAR, regime=alive)
     return (
-        *(
-            judge(
-                f"{id}.{axis}" + ".exact" * (id == "radius" and source == "ours"),
-                f"exponent of {axis} in {text} ({axis} = {listed(getattr(config, axis))})",
-                expected, slope(data[f"{id}_{axis}"]), where=f"{WHERE}{2 + (id == 'radius')}", source=source,
-            )
-            for id, axis, text, expected, source in SLOPES
-        ),
+        *exponents("radius", RADIUS, POWERS, data, judge, "min"),
+        *exponents("close", CLOSE, (("k", 0.5), ("n", -0.5)), data, judge.but(where=f"{WHERE}2")),
         *sizes(data, config, judge),
         *deaths(data, config, judge.but(where=f"{WHERE}2; Lemma C.5", regime=OUTSIDE)),
     )  # fmt: skip
@@ -113,17 +88,8 @@ def sizes(data: xr.Dataset, config: Sweep, judge: Judge) -> Iterator[Claim]:
     yield judge("radius.certified", text, Expected(min=0.5), nearly_all((lower > PROVED).mean(1)))
 
     text = "share of trainings, in all settings, where 0.99 of the points are right"
-    judge, shares = (
-        judge.but(bar=f"ours: nine trainings of ten; {read}"),
-        settings.trainings(data, "clean"),
-    )
-    yield judge("clean", text, Expected(min=0.9), nearly_all(shares), where=f"{WHERE}1")
-
-
-def nearly_all(shares: Array) -> Estimate:
-    """The share of trainings whose own share of points is 0.99 or more; NaN where none is left."""
-    reach = int((shares >= 0.99).sum())
-    return proportion(reach, shares.size, over="trainings") if shares.size else NOTHING
+    judge = judge.but(where=f"{WHERE}1", bar=f"ours: nine trainings of ten; {read}")
+    yield judge("clean", text, Expected(min=0.9), nearly_all(settings.trainings(data, "clean")))
 
 
 def deaths(data: xr.Dataset, config: Sweep, judge: Judge) -> Iterator[Claim]:
@@ -133,9 +99,8 @@ def deaths(data: xr.Dataset, config: Sweep, judge: Judge) -> Iterator[Claim]:
     on = neurons - sum(int(data[f"off_{axis}"].sum()) for axis in AXES)
     share = proportion(on, neurons, over="neurons")
     reason = "a neuron that no own point activates at the start, of probability 1/(|I_j| + 1), may never move"
-    judge = judge.but(
-        source="words", bar="paper: for all j and r; one failure decides, none cannot"
-    )
+    bar = "paper: for all j and r; one failure decides, none cannot"
+    judge = judge.but(source="words", bar=bar)
     text = "share of neurons that learn their feature, in all settings"
     yield judge("dead", text, Expected(value=1.0), share, because=reason)
 
