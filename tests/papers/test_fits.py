@@ -12,11 +12,10 @@ from tacit.papers._shared.fits import exponent, listed
 
 
 @given(st.floats(-2, 2), st.floats(0.1, 10))
-def test_an_exact_power_law_has_its_exponent_and_no_spread(power: float, size: float) -> None:
+def test_an_exact_power_law_has_its_exponent(power: float, size: float) -> None:
     x = [1.0, 3.0, 10.0, 40.0]
     found = exponent(x, np.stack([size * np.power(x, power), 2 * np.power(x, power)], 1))
     assert found.value == pytest.approx(power, abs=1e-12)
-    assert found.spread < 1e-10
 
 
 def test_the_interval_of_an_exponent_is_students_over_the_repeats_slopes() -> None:
