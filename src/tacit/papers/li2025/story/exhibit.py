@@ -258,9 +258,7 @@ def claims(data: xr.Dataset, config: Story, bench: Bench) -> Iterator[Claim]:
     two, hard = (radii.sel(classifier=key).to_dataarray("end") for key in ("two", "attacked"))
     two = two.rename(end="of_two")  # monotone in either radius: its ends are those of the corners
     corners = ((hard - two) / (landmarks(config)[1] - two)).dropna("seed")
-    place = between(
-        *(getattr(corners, end)(("end", "of_two")) for end in ("min", "max")), over="trainings"
-    )
+    place = between(*(f(("end", "of_two")) for f in (corners.min, corners.max)), over="trainings")
     text = f"adversarial training at {config.attack:g} sqrt(d/2): place between 2 labels (0) and sqrt(d/2) (1)"
     judge = judge.but(where="Beyond the paper", regime=regime_of(config, "attacked"))
     bar = "derived: it fits more than clean points ask, and no more than the Bayes rule"
