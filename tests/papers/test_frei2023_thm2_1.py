@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+import xarray as xr
 
 from benches import new_bench, verdicts
 from tacit.errors import CallError, RunError
@@ -135,12 +136,32 @@ def test_claims_rest_on_seeds_and_on_every_cell(outcome, bench):
     found = {claim.id: claim for claim in claims(data, TINY, bench)}
     assert found["united"].verdict == "undecided"  # two seeds that differ say little
     assert found["united"].n == TINY.repeats
-    data["deep_rho"][:] = 1e-3
+    data["deep_rho"][0] = 1.001e-3
     assert verdicts(claims(data, TINY, bench))["united"] == "as predicted"
-    data["rho"][:] = 2.0 ** np.arange(data.sizes["depth"])
+    rates = xr.DataArray(np.linspace(1, 1.01, TINY.repeats), dims="seed")
+    data["rho"] = data.rho * 0 + 2.0 ** (
+        rates * xr.DataArray(np.arange(data.sizes["depth"]), dims="depth")
+    )
     assert verdicts(claims(data, TINY, bench))["rho"] == "differs"
     data["width_cosine"][:] = np.nan  # no width fits: the theorem is silent
     assert "width.rho" not in verdicts(claims(data, TINY, bench))
+
+
+def test_one_start_beyond_a_bound_refutes_it_and_none_proves_little(outcome, bench):
+    data = outcome.data.copy(deep=True)
+    names = ("multipliers.high", "multipliers.low", "smoothed")
+
+    def found():
+        by_id = {claim.id: claim for claim in claims(data, TINY, bench)}
+        return [(by_id[name].verdict, by_id[name].n) for name in names]
+
+    sets, flows = TINY.repeats, len(LOSSES) * len(TINY.sigma)
+    counts = (sets, sets, flows)
+    assert found() == [("undecided", n) for n in counts]  # though all are equal, or nearly
+    data["inside_largest"][0] = 2 * data.inside_high[0]
+    data["inside_own"][0, 0] = 0.5 * data.inside_low[0]
+    data["rise_smoothed"][:] = np.linspace(2, 1, data.sizes["frame"])
+    assert [verdict for verdict, _ in found()] == ["differs"] * 3
 
 
 def test_one_kkt_point_below_the_optimum_decides_and_none_does_not(outcome, bench):

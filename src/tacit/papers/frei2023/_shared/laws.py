@@ -8,6 +8,7 @@ from scipy.integrate import quad
 from scipy.special import log_ndtr, logsumexp, ndtr
 
 from tacit.base.estimate import Estimate, most
+from tacit.base.statistics import lower_limit, upper_limit
 from tacit.data import ClusterMixture
 from tacit.measure import proportion
 from tacit.nets import linear_rule
@@ -19,6 +20,25 @@ def off_law(counts: npt.ArrayLike, n: int, law: npt.ArrayLike) -> Estimate:
     """The largest distance of the shares counts/n from their exact law."""
     pairs = list(zip(np.ravel(counts), np.ravel(law), strict=True))
     return most(proportion(int(c), n, of=len(pairs)).away_from(float(p)) for c, p in pairs)
+
+
+def share_below(
+    wrong: npt.ArrayLike, tests: int, bound: float, *, over: str, nets: int = 0
+) -> Estimate:
+    """The share of what `over` names with an error of at most `bound`, from `wrong` of `tests` points of each.
+
+    One whose own interval has the bound inside may be either: of the five percent a tenth is for the points of
+    all `nets`, which are cheap. Where settings differ it is the average over them, and its interval is safe:
+    unlike trials have a count that spreads less than a binomial one (Hoeffding 1956).
+    """
+    counts = np.ravel(wrong)
+    errors = [proportion(int(w), tests, of=10 * (nets or len(counts))) for w in counts]
+    sure, seen, possible = (
+        sum(getattr(e, end) <= bound for e in errors) for end in ("high", "value", "low")
+    )
+    n, level = len(counts), 1 - 0.9 * 0.025
+    low, high = lower_limit(sure, n, level), upper_limit(possible, n, level)
+    return Estimate(seen / n, low, high, n, over)
 
 
 def log_error(mixture: ClusterMixture) -> float:

@@ -154,16 +154,10 @@ def flip_etas(net: TwoLayerNet, x: Rows, y: Numbers, along: Float[Tensor, " h"])
     return torch.where((value <= 0) & begin.isfinite(), begin, zero).amin(1)
 
 
-@dataclass(frozen=True)
-class ProofEtas:
-    """eta_1 of Lemma D.6 (the opposite neurons turn on), eta_1 + eta_2 of Lemma D.7 (the sign flips)."""
+def proof_eta(mixture: ClusterMixture, d: int) -> float:
+    """eta_1 + eta_2 of Lemma D.7, where the sign flips:
 
-    activates: float
-    flips: float
-
-
-def proof_etas(mixture: ClusterMixture, d: int) -> ProofEtas:
-    """eta_1 = (2 Delta + p + 1) / E,  eta_2 = 3 (3d + Delta + 1) (1 - 2c') / (E (1 - 3c') c k)  (Appendix D),
+    eta_1 = (2 Delta + p + 1) / E,  eta_2 = 3 (3d + Delta + 1) (1 - 2c') / (E (1 - 3c') c k)  (Appendix D),
 
     with E = d - Delta - kp - k Delta, c' = k (p + Delta + 1) / (d - Delta + 1) and c the rarer class's share
     of the clusters. NaN where E or 1 - 3c' is not positive: the proof then says nothing.
@@ -173,8 +167,8 @@ def proof_etas(mixture: ClusterMixture, d: int) -> ProofEtas:
     room = d - delta - k * p - k * delta
     c_prime = k * (p + delta + 1) / (d - delta + 1)
     if not (room > 0 and 0 < c_prime < 1 / 3):
-        return ProofEtas(math.nan, math.nan)
+        return math.nan
     rarer = min(mixture.K1, k - mixture.K1)
     one = (2 * delta + p + 1) / room
     two = 3 * (3 * d + delta + 1) * (1 - 2 * c_prime) / (room * (1 - 3 * c_prime) * rarer)
-    return ProofEtas(one, one + two)
+    return one + two

@@ -7,10 +7,11 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from tacit.base.estimate import Estimate, least, most
+from tacit.base.estimate import most
 from tacit.lab import Bench, Claim, Expected, Judge
 from tacit.measure import mean_of
 from tacit.papers._shared.fits import exponent, listed
+from tacit.papers.frei2023._shared.laws import share_below
 from tacit.papers.frei2023.beyond.settings import RULES, SLACK, Beyond
 
 LEAST = 1e-4  # an error that is divided by: one in the ten thousand test points of laptop scale
@@ -35,29 +36,30 @@ def cluster_claims(data: xr.Dataset, config: Beyond, judge: Judge) -> Iterator[C
     past = ~data.separable.values
     mine = past & (data.depth.values < 0)
     beyond = np.flatnonzero(mine.sum(1) > 1)
-    text = "largest test error of a k, mean over data sets"
+    text = "share of data sets, on average over k, with a test error of at most 5%"
     if not len(beyond):
         reason = f"of no k = {listed(config.K)} are two data sets not linearly separable and fitted"
-        yield judge.cannot("generalises", text, Expected(max=0.05), reason)
+        yield judge.cannot("generalises", text, Expected(min=0.9), reason)
         return
-
-    def means(values: npt.NDArray[np.float64]) -> list[Estimate]:
-        return [mean_of(values[i][mine[i]], of=len(beyond), over="data sets") for i in beyond]
-
+    mine[mine.sum(1) == 1] = False
     setup = f"k = {listed(np.array(config.K)[beyond].tolist())}, d = {config.D}"
-    few = near(data.stationarity.values[beyond][mine[beyond]], int(past[beyond].sum()))
+    few = near(data.stationarity.values[mine], int(past[beyond].sum()))
     judge = judge.but(
         regime=f"outside: Assumption 2.2; conjectured for data not linearly separable ({setup}; {few})"
     )
-    yield judge("generalises", text, Expected(max=0.05), most(means(data.error.values)),
-                bar="ours: a tenth of what a coin errs")  # fmt: skip
-    text = "share of test points that u = sum y mu flips on its way to length sqrt(d), the least k"
-    share = np.isfinite(data.along_u.values).mean(2)
-    yield judge("universal", text, Expected(min=0.95), least(means(share)),
-                bar="ours: one point in twenty for the theorem's epsilon, sqrt(d) for its length")  # fmt: skip
+    wrong = np.round(data.error.values[mine] * config.tests)
+    found = share_below(wrong, config.tests, 0.05, over="data sets")
+    yield judge("generalises", text, Expected(min=0.9), found,
+                bar="ours: a tenth of what a coin errs, on nine data sets in ten")  # fmt: skip
+    text = "share of data sets, on average over k, where u = sum y mu flips 95% on its way to length sqrt(d)"
+    kept = np.isinf(data.along_u.values).sum(2)[mine]
+    found = share_below(kept, data.sizes["ray"], 0.05, over="data sets")
+    yield judge("universal", text, Expected(min=0.9), found,
+                bar="ours: epsilon = 0.05 and delta = 0.1 for the theorem's, sqrt(d) for its length")  # fmt: skip
     text = "the net's median radius (from above) over 1-NN's, the largest k"
     ratio = (data.upper.median("point") / data.radius_1nn.median("point")).values
-    yield judge("smaller", text, Expected(max=2 / 3), most(means(ratio)),
+    found = most(mean_of(ratio[i][mine[i]], of=len(beyond), over="data sets") for i in beyond)
+    yield judge("smaller", text, Expected(max=2 / 3), found,
                 where="Section 4, remark on 1-nearest-neighbour; Section 5",
                 bar="ours: 'much smaller' is that 1-NN withstands half as much again")  # fmt: skip
 
@@ -88,21 +90,24 @@ def order_claims(length: npt.NDArray[np.float64], config: Beyond, judge: Judge) 
 def plain_claims(data: xr.Dataset, config: Beyond, judge: Judge) -> Iterator[Claim]:
     """The question about max-margin linear rules, for the nets near KKT points: we expect a yes."""
     starts = np.flatnonzero(np.array(config.inits) <= config.small)
-    mine = data.isel(start=starts)
-    net = mine.plain_error.transpose("law", "n", "start", "set").values
-    setup = f"margin {config.gamma:g}, n = {listed(config.n)}"
+    mine = data.isel(start=starts).transpose("law", "n", "start", "set", ...)
     fitted = mine.plain_depth.values < 0
+    net, sets = np.where(fitted, mine.plain_error.values, np.nan), fitted.any((0, 1, 2))
+    setup = f"margin {config.gamma:g}, n = {listed(config.n)}"
     regime = f"inside: {setup}; {near(mine.plain_stationarity.values[fitted], fitted.size)}"
     judge = judge.but(source="ours", bar="ours: 5% of the linear rule's errors", regime=regime)
     for rule in RULES:
-        line = data.linear_error.sel(rule=rule).transpose("law", "n", "set").values[:, :, None]
-        ratio = net.sum((0, 1, 2)) / np.broadcast_to(line, net.shape).sum((0, 1, 2)).clip(LEAST)
         text = f"errors of nets near KKT points over those of the max-margin linear rule {rule}"
-        yield judge(f"linear.{rule.replace(' ', '-')}", text, Expected(max=1.0, tolerance=0.05),
-                    mean_of(ratio, over="data sets of every law and n"))  # fmt: skip
+        id, expected = f"linear.{rule.replace(' ', '-')}", Expected(max=1.0, tolerance=0.05)
+        if not sets.any():
+            yield judge.cannot(id, text, expected, "no net reached a loss below 1/n")
+            continue
+        line = data.linear_error.sel(rule=rule).transpose("law", "n", "set").values[:, :, None]
+        ratio = np.nansum(net, (0, 1, 2)) / np.where(fitted, line, 0.0).sum((0, 1, 2)).clip(LEAST)
+        yield judge(id, text, expected, mean_of(ratio[sets], over="data sets of every law and n"))
     learnt = data.linear_error.mean(("rule", "set")).transpose("law", "n").values <= 0.01
-    if learnt.any():
-        rows = net[learnt].reshape(-1, net.shape[-1])
+    rows = [kept for row in net[learnt].reshape(-1, len(sets)) if len(kept := row[~np.isnan(row)])]
+    if rows:
         text = "largest error of nets near KKT points where the linear rules err on 1% at most"
         found = most(mean_of(row, of=len(rows), over="data sets") for row in rows)
         yield judge("learnt", text, Expected(max=0.01), found,
@@ -111,7 +116,7 @@ def plain_claims(data: xr.Dataset, config: Beyond, judge: Judge) -> Iterator[Cla
 
 def near(stationarity: npt.NDArray[np.float64], nets: int) -> str:
     """How many nets reached L < 1/n, where Theorem 2.1 begins, and how far from KKT points these are."""
-    far = f"KKT residual up to {stationarity.max():.2g} at slackness {SLACK}"
+    far = f"KKT residual up to {stationarity.max(initial=0.0):.2g} at slackness {SLACK}"
     return f"{len(stationarity)} of {nets} nets have L < 1/n, {far}"
 
 

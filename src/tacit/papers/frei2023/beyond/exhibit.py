@@ -98,7 +98,6 @@ def clustered(K: int, config: Beyond, bench: Bench) -> xr.Dataset:
                 **fitted(net, train.x, train.y),
                 "separable": separable(train.x, train.y),
                 "error": wrong(net, test.x, test.y),
-                "error_1nn": wrong(rule, test.x, test.y),
                 "along_u": along_u(net, mixture, test.x[:RAYS], test.y[:RAYS]).numpy(),
                 "lower": crown_radius(net, *near).numpy(),
                 "upper": minimal(net, *near).radius.numpy(),
@@ -195,7 +194,7 @@ def fitted(net: TwoLayerNet, x: Rows, y: Numbers) -> dict[str, float]:
     return {"depth": depth, "stationarity": kkt.stationarity, "slackness": kkt.slackness}
 
 
-def wrong(rule: TwoLayerNet | Linear | NearestNeighbour, x: Rows, y: Numbers) -> float:
+def wrong(rule: TwoLayerNet | Linear, x: Rows, y: Numbers) -> float:
     """The share of points with y f <= 0."""
     return float((y * rule(x) <= 0).double().mean())
 

@@ -146,21 +146,18 @@ def descent(config: Direction, bench: Bench, seed: int) -> xr.Dataset:
     first = start(config.D, config.few, config.init[-1], bench.generator("descent", seed=seed))
     net = first
     steep = float(samples.x.square().sum(1).max() + 1)
-    depths, now = [], 0.0
+    now = 0.0
     for _ in range(round(40 * config.early)):
         level = float(log_loss(margins(net, samples.x, samples.y), loss))
         size = max(float(parameters(net).square().sum()), 1e-2)
         step = math.exp(-min(level, 0.0)) / (steep * size)
         net = descend(net, samples.x, samples.y, step=step, steps=CHUNK, loss=loss).net
         now = -float(log_loss(margins(net, samples.x, samples.y), loss))
-        depths.append(now)
         if now >= config.early:
             break
     flow = followed(first, samples, now, loss).net
     return xr.Dataset(
         {
-            "descent_reached": ((), now),
-            "descent_steps": ((), CHUNK * len(depths)),
             "descent_cosine": ((), cosine(net, limit.net)),
             "descent_flow_cosine": ((), cosine(flow, limit.net)),
         }
@@ -223,8 +220,6 @@ def inside(config: Direction, bench: Bench, seed: int) -> xr.Dataset:
             "inside_largest": ((), float(shares.max())),
             "inside_low": ((), (1 - c / (1 - 2 * c)) / (3 * d + delta + 1)),
             "inside_high": ((), 1 / ((1 - 2 * c) * (d - delta + 1))),
-            "inside_rho": ((), found.stationarity),
-            "inside_holds": ((), known.holds),
         }
     )
 

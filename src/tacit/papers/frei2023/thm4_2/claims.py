@@ -8,8 +8,9 @@ import xarray as xr
 
 from tacit.base.estimate import Certain, Estimate, farthest, most
 from tacit.lab import Bench, Claim, Expected, Judge
-from tacit.measure import mean_of, proportion
+from tacit.measure import mean_of
 from tacit.papers._shared.fits import exponent, listed
+from tacit.papers.frei2023._shared.laws import share_below
 from tacit.papers.frei2023._shared.trained import Setting
 from tacit.papers.frei2023.thm4_2.settings import Flipped
 from tacit.papers.frei2023.thm4_2.sweeps import every, places
@@ -132,11 +133,14 @@ def constants(data: xr.Dataset, config: Flipped, judge: Judge) -> Iterator[Claim
 
 
 def every_net(data: xr.Dataset, config: Flipped, judge: Judge) -> Iterator[Claim]:
-    """One z for all points and nets: at twice what class averages need, and at the proof's own length."""
+    """One z for all points and nets: at twice what class averages need, and at the proof's own length.
+
+    The theorem promises its 1 - delta in each setting, so also on average: that is what these few can decide.
+    """
     settings, holds = every(config), data.inside.all("seed").values
     inside = [i for i in range(len(settings)) if holds[i]]
     twice = "ours: twice sqrt(d/k), 1% of the points, 1 data set in 10, for O, epsilon and delta"
-    share = "share of data sets where z of length {} flips 99% of the points, from every start"
+    share = "share of data sets (average of {} settings) where z of length {} flips 99% from every start"
     promised = [i for i in inside if says_something(settings[i])]
     formula = "paper: Theorem 4.2 with epsilon = 0.01 and delta = 0.1, where n and d allow it"
     within = "inside: Assumption 2.2 holds; starts up to NTK-like, flows that end before their KKT points"
@@ -146,25 +150,25 @@ def every_net(data: xr.Dataset, config: Flipped, judge: Judge) -> Iterator[Claim
          "order", twice, "outside: Assumption 2.2 fails by sigma"),
         ("proof.flips", promised, "D.7", "(eta_1 + eta_2)||u||", "formula", formula, within),
     ):  # fmt: skip
-        if at:
-            found = of_data_sets(data.flipped.sel(by=by).values, settings, at)
-            yield judge(name, share.format(length), Expected(min=1 - DELTA), found, source=source, bar=bar,
-                        regime=regime, where="Section 4, Theorem 4.2; Lemma D.7")  # fmt: skip
+        where, flipped = "Section 4, Theorem 4.2; Lemma D.7", data.flipped.sel(by=by).values
+        here_judge = judge.but(source=source, bar=bar, regime=regime, where=where)
+        text = share.format(len({settings[i].named for i in at}), length)
+        least, expected = by_data_set(flipped, settings, at), Expected(min=1 - DELTA)
+        if len(least):
+            kept, nets = np.round((1 - least) * config.tests), int(np.isfinite(flipped[at]).sum())
+            found = share_below(kept, config.tests, EPSILON, over="data sets", nets=nets)
+            yield here_judge(name, text, expected, found)
+        elif at:
+            yield here_judge.cannot(name, text, expected, "no net reached a loss below 1/n")
     if inside:
         mine = [settings[i] for i in inside]
         length = data.proof.isel(setting=inside).max("seed").values  # over sqrt(d/k)
         c = np.array([min(s.K1, s.K - s.K1) / s.K for s in mine])
-        proof_judge = judge.but(
-            where="Appendix D, Lemma D.9", regime="inside: Assumption 2.2 holds"
-        )
         text = "the proof's (eta_1 + eta_2)||u|| over sqrt(d/(c^2 k)), the largest"
-        yield proof_judge("proof.constant", text, Expected(max=CONSTANT),
-                          Certain(float((length * c).max()), NO_CHANCE, len(mine)),
-                          source="order", bar="derived: Lemma D.9's chain with its numbers")  # fmt: skip
-        text = f"the proof's z over sqrt(2d), the way to another mean, the least (k <= {max(s.K for s in mine)})"
-        over = (length / np.sqrt([2 * s.K for s in mine])).min()
-        yield proof_judge("proof.long", text, Expected(min=1.0), Certain(float(over), NO_CHANCE, len(mine)),
-                          bar="derived: (9/c) sqrt(d/k) > sqrt(2d) up to k = 40/c^2")  # fmt: skip
+        yield judge("proof.constant", text, Expected(max=CONSTANT),
+                    Certain(float((length * c).max()), NO_CHANCE, len(mine)), source="order",
+                    where="Appendix D, Lemma D.9", regime="inside: Assumption 2.2 holds",
+                    bar="derived: Lemma D.9's chain with its numbers")  # fmt: skip
 
 
 def says_something(setting: Setting) -> bool:
@@ -178,8 +182,8 @@ def says_something(setting: Setting) -> bool:
     return setting.D ** (log_d - 1) / 3 >= 1 / DELTA and n <= min(most_n)
 
 
-def of_data_sets(flipped: np.ndarray, settings: list[Setting], at: list[int]) -> Estimate:
-    """The share of data sets on which every net that fits (NaN: it does not) has all but EPSILON flipped.
+def by_data_set(flipped: np.ndarray, settings: list[Setting], at: list[int]) -> np.ndarray:
+    """The least share flipped of the nets on the same data, where one fits (NaN: it does not).
 
     Starts and depths on the same data are no new sample.
     """
@@ -187,8 +191,7 @@ def of_data_sets(flipped: np.ndarray, settings: list[Setting], at: list[int]) ->
     for i in at:
         groups.setdefault(settings[i].named, []).append(i)
     least = np.array([np.fmin.reduce(flipped[mine]) for mine in groups.values()])
-    least = least[~np.isnan(least)]
-    return proportion(int((least >= 1 - EPSILON).sum()), least.size, over="data sets")
+    return least[~np.isnan(least)]
 
 
 def transfer_claims(data: xr.Dataset, config: Flipped, judge: Judge) -> Iterator[Claim]:

@@ -36,7 +36,7 @@ from tacit.papers.frei2023._shared.trained import (
     flip_etas,
     flowed,
     mixture_for,
-    proof_etas,
+    proof_eta,
     seen_by,
     start,
 )
@@ -107,7 +107,7 @@ def measure(setting: Setting, config: Flipped, bench: Bench, seed: int) -> xr.Da
     # the theorem speaks of nets whose loss fell below 1/n
     fitted = log_loss < -math.log(setting.n)
     length = etas.numpy() * size / setting.unit if fitted else np.full(len(etas), np.nan)
-    proof = proof_etas(mixture, setting.D).flips
+    proof = proof_eta(mixture, setting.D)
     attempts = (TWICE * setting.unit / size, proof) if fitted else (math.nan, math.nan)
     return xr.Dataset(
         {
