@@ -74,6 +74,11 @@ def test_a_run_finds_subclasses_where_it_can_and_draws(bench):
     data = outcome.data
     assert set(verdicts(outcome)) == {"found", "until", "beyond", "merged", "split", "features"}
     assert data.rand.sel(sigma=0.3, choice="data").values.tolist() == [1.0, 1.0]
+    (until,) = (claim for claim in outcome.claims if claim.id == "until")
+    assert (until.measured, until.verdict) == (
+        1.0,
+        "undecided",
+    )  # two of two data sets are not most
     assert data.found.values.tolist() == [[6, 6], [2, 2]]  # at sigma = 4 the classes are left whole
     assert {claim.source for claim in outcome.claims} == {"ours"}
     assert {claim.n for claim in outcome.claims} == {2}  # data sets, not points

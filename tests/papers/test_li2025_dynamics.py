@@ -275,18 +275,22 @@ def test_lemma5_judges_several_trainings_and_says_so(tiny):
     assert found["A12.law"].n == TINY.starts
 
 
-def test_a_bound_that_half_of_the_trainings_break_is_undecided(bench, tiny):
-    """Property 1's lower bound: 1 above it in some trainings, 1 below it in others."""
+def test_a_bound_that_one_training_breaks_does_not_hold(bench, tiny):
+    """Property 1's lower bound: 1 above it in two trainings, 1 below it in the other, whatever the mean."""
     t, share = tiny.data.t.values, TINY.k / TINY.n
     shift = np.where(np.arange(TINY.repeats) % 2 == 0, 1.0, -1.0)[:, None]
     at = share * (np.log(np.maximum(t, 1) * TINY.eta) / 2 + shift)
     data = tiny.data.assign(sigma_least=(("seed", "time"), at))
     said = {c.id: c for c in lemma5_claims.claims(data, TINY, bench)}
-    assert said["B7.late.lower"].verdict == "undecided"
-    assert said["B7.late.lower"].measured == pytest.approx(1 / 3)
+    assert said["B7.late.lower"].verdict == "differs"
+    assert said["B7.late.lower"].measured == pytest.approx(-1)
+    assert "counterexample" in said["B7.late.lower"].deterministic
     safe = tiny.data.assign(sigma_least=(("seed", "time"), at + 3 * share))
     again = {c.id: c for c in lemma5_claims.claims(safe, TINY, bench)}
-    assert again["B7.late.lower"].verdict == "holds"
+    assert again["B7.late.lower"].verdict == "undecided"  # three of three are not most
+    assert (again["B7.late.lower"].measured, again["B7.late.lower"].n) == (1.0, 3)
+    six = lemma5_claims.claims(safe.isel(seed=[0, 1, 2] * 2), replace(TINY, repeats=6), bench)
+    assert {c.id: c.verdict for c in six}["B7.late.lower"] == "holds"
 
 
 def test_inside_the_assumptions_a_smaller_start_would_do():

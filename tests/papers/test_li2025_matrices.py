@@ -159,12 +159,12 @@ def test_a_mean_theory_is_that_of_the_mean_weight(bench):
 
 
 def matrix(own, other, setting, jitter=1e-4):
-    """A data array with these entries, which two data sets have up to a jitter."""
+    """A data array with these entries, which two data sets have up to a share `jitter`."""
     signs = setting.signs
     same = np.equal.outer(signs["feature_sign"][1], signs["neuron_sign"][1])
     entries = np.where(same, own, other)
     return xr.DataArray(
-        np.stack([entries - jitter, entries + jitter]),
+        np.stack([entries * (1 - jitter), entries * (1 + jitter)]),
         dims=("seed", "feature", "neuron"), coords=signs,
     )  # fmt: skip
 
@@ -172,7 +172,7 @@ def matrix(own, other, setting, jitter=1e-4):
 def ablated(config, cosines):
     """What `value_claims` takes."""
     data = xr.Dataset({"cosine": xr.concat(cosines, "value")})
-    data["theory"] = data.cosine
+    data["theory"] = data.cosine * (1 + 1e-6)
     data["average"] = (("value", "side"), [config.at(v).averaged(1000) for v in config.values])
     return data.assign_coords(value=list(config.values), side=["own", "other"])
 
@@ -226,15 +226,29 @@ def test_both_labellings_have_their_claims_and_panels(bench):
         "own", "uniform", "nearly", "diagonal", "other", "off", "dead", "theory",
     }  # fmt: skip
     assert outcome.data.mean_weight.dims == ("seed", "h", "feature", "label")
-    # shares count trainings and neurons, means the data sets
-    assert (found["nearly"].n, found["nearly"].over) == (4, "trainings")
-    assert (found["dead"].n, found["dead"].over) == (24, "neurons")
-    for id in ("own", "theory"):
+    # nets of several h on one data set are one
+    assert (found["dead"].n, found["dead"].over) == (24, "neurons of 2 data sets")
+    for id in ("own", "theory", "nearly"):
         assert (found[id].n, found[id].over) == (2, "data sets")
         assert math.isfinite(found[id].interval[1])
     figure = matrices.draw(outcome.data, TINY)
     shown = [axes.get_title(loc="left") or axes.get_title() for axes in figure.axes]
     assert [title[:3] for title in shown[:3]] == ["(a)", "(b)", "(b)"]
+
+
+def test_one_h_that_is_not_diagonal_spoils_its_data_set(bench):
+    config = replace(TINY, repeats=6)
+    data = matrices.run(TINY, bench).data.isel(seed=[0] * 6)
+    eye = np.broadcast_to(np.eye(4), data.mean_weight.shape).copy()
+
+    def nearly(entries):
+        made = data.assign(mean_weight=(data.mean_weight.dims, entries))
+        return next(c for c in matrices.label_claims(made, config, bench) if c.id == "nearly")
+
+    assert nearly(eye).verdict == "holds"  # six of six: at least .54
+    eye[2, 0, 0, 1] = 0.9
+    assert nearly(eye).measured == pytest.approx(5 / 6)
+    assert nearly(eye).verdict == "undecided"
 
 
 @pytest.mark.parametrize("vary", VARIED)

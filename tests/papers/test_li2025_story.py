@@ -139,8 +139,11 @@ def test_a_shared_neuron_is_no_cluster_of_its_own():
     assert story.learned(replace(net, v=torch.tensor([0.0, 1, -1, -1]).double()), mixture) == 3
 
 
-def made(ratios, learned):
-    """Data in which every classifier is as predicted, and PolyReLU nets have these radii and clusters."""
+def made(ratios, learned, gap=0.0):
+    """Data in which every classifier is as predicted, and PolyReLU nets have these radii and clusters.
+
+    Certificates are shorter, and attacks longer, than that by a share `gap`.
+    """
     config = replace(Story(), trainings=len(ratios))
     keys, theory = list(story.MAKERS), predictions(config)
     near, far = landmarks(config)
@@ -149,8 +152,9 @@ def made(ratios, learned):
     median[keys.index("poly")] = theory["poly"] * np.array(ratios)
     clusters = np.full(median.shape, np.nan)
     clusters[keys.index("poly")] = learned
-    dims = ("classifier", "seed")
-    data = xr.Dataset({"median": (dims, median), "learned": (dims, clusters)})
+    dims, ends = ("classifier", "seed"), (("lower", 1 - gap), ("upper", 1 + gap))
+    radii = {end: ((*dims, "point"), scale * median[..., None]) for end, scale in ends}
+    data = xr.Dataset(radii | {"learned": (dims, clusters)})
     return data.assign_coords(classifier=keys), config
 
 
@@ -168,6 +172,22 @@ def test_one_unlucky_training_does_not_decide(bench):
     assert said["two"].verdict == said["attacked"].verdict == "as predicted"
     assert said["two"].regime.startswith("outside: Assumption 4.3")
     assert said["poly"].regime.startswith("outside: sigma = 1")
+
+
+def test_what_lies_between_certificate_and_attack_is_open(bench):
+    """The middle is as predicted, and the certificate 4% below: more data sets would not tell."""
+    data, config = made([1.001, 0.999] * 4, [10] * 8, gap=0.04)
+    said = {claim.id: claim for claim in story.claims(data, config, bench)}
+    assert {said[key].verdict for key in story.SAYS} == {"as predicted", "undecided"}
+    assert said["nearest"].verdict == "as predicted"  # the one with five percent
+    assert "no number of data sets decides it" in said["two"].reason
+    low, high = said["two"].interval
+    assert low < 0.96 < 1.04 < high
+    low, high = said["attacked"].interval
+    assert high - low > 2 * 0.04  # of a radius, over what is left up to sqrt(d/2)
+    worse, _ = made([1.001, 0.999] * 4, [10] * 8, gap=0.3)
+    open_place = {claim.id: claim for claim in story.claims(worse, config, bench)}["attacked"]
+    assert open_place.verdict == "undecided"
 
 
 def test_no_radius_is_judged_where_no_training_learned_every_cluster(bench):

@@ -26,8 +26,8 @@ class Discovered:
     k: int = 10
     k1: int = 5
     n: int = 1000
-    points: int = 60
-    few: int = 20
+    points: int = 50
+    few: int = 16
     sigma: tuple[float, ...] = (1.0, 2.5, 3.5, 5.0)
     at: float = 1.0
     count: tuple[int, ...] = (1, 2, 3, 4, 5, 10)
@@ -38,7 +38,7 @@ class Discovered:
     init: float = 1e-5
     eta: float = 1e-3
     T: int = 300
-    repeats: int = 5
+    repeats: int = 6  # the fewest of which all can show a share of a half
 
     def __post_init__(self) -> None:
         check_clusters(self.k, self.k1, self.d, names=("k", "k1", "d"))

@@ -33,11 +33,12 @@ from tacit.base.estimate import least
 from tacit.certify import Radii, radius
 from tacit.data import Samples
 from tacit.lab import Bench, Claim, Expected, Outcome
-from tacit.measure import Estimate, critical_radius, mean_of, proportion
+from tacit.measure import critical_radius, mean_of, proportion
 from tacit.measure.robustness import robust_curve
 from tacit.nets import BayesRule
 from tacit.papers._shared.assumptions import missing_line
 from tacit.papers._shared.panels import mark
+from tacit.papers.li2025._shared.summary import between
 from tacit.papers.li2025._shared.synthetic import (
     binary_start,
     mixture_of,
@@ -52,7 +53,6 @@ from tacit.train import Descended
 
 WHERE = "Section 6.2, Figure 3 (left)"
 NEAR = 0.03  # relative
-EACH = "points and data sets"
 BINARY, BAYES = "2 labels", "Bayes rule"
 LEVELS = 201  # radii of the curve, from 0 to sqrt(d)
 MULTI = "C0", "C2", "C4", "C5", "C6"
@@ -166,14 +166,11 @@ def claims(data: xr.Dataset, config: Curves, bench: Bench) -> Iterator[Claim]:
     own = "inside: the figure's own sizes" if same else "outside: sizes of our own"
     judge = bench.claims(WHERE, source="words", bar="paper: higher robust accuracy", regime=own)
     nets = names(config)
-    right = (data.radius.sel(net=nets, end="upper") > 0).sum(("seed", "point"))
-    found = [
-        proportion(int(n), config.points * config.repeats, of=len(nets), over=EACH) for n in right
-    ]
-    text = "every net classifies the test points: the least clean accuracy of any net"
-    yield judge(
-        "clean", text, Expected(min=0.99), least(found), source="ours", bar="ours: one in a hundred"
-    )
+    right = (data.radius.sel(net=nets, end="upper") > 0).mean("point") >= 0.99
+    found = proportion(int(right.all("net").sum()), config.repeats, over="data sets")
+    text = "share of data sets where every net has 0.99 of the points right"
+    our_judge = judge.but(source="ours", bar="ours: most data sets")
+    yield our_judge("clean", text, Expected(min=0.5), found)
     leads = [mean_of(lead(data, net), of=len(config.h), over="data sets") for net in nets[1:]]
     text = (
         f"{config.k} labels keep every accuracy up to a larger radius than 2 labels (least ratio)"
@@ -193,7 +190,7 @@ def claims(data: xr.Dataset, config: Curves, bench: Bench) -> Iterator[Claim]:
         before = medians(data.radius.sel(net=net))
         if key in theory:
             text = f"{net}: the median radius over {form}, to first order in sigma/sqrt(d)"
-            ratio = between(before / theory[key])
+            ratio = between(*before / theory[key])
             yield our_judge(f"finite.{id}", text, Expected(value=1.0, tolerance=NEAR), ratio)
         if config.longer:
             after = medians(data.later.sel(later_net=net))
@@ -205,12 +202,6 @@ def claims(data: xr.Dataset, config: Curves, bench: Bench) -> Iterator[Claim]:
 def medians(radii: xr.DataArray) -> xr.DataArray:
     """The critical radius of each data set, (end, seed)."""
     return radii.median("point").transpose("end", "seed")
-
-
-def between(ends: xr.DataArray) -> Estimate:
-    """The mean over data sets of a radius between its certificate and its attack: the attacked one, with both."""
-    lower, upper = (mean_of(ends.sel(end=end), over="data sets") for end in ("lower", "upper"))
-    return replace(upper, low=lower.low)
 
 
 def lead(data: xr.Dataset, net: str) -> npt.NDArray[np.float64]:

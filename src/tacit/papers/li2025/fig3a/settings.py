@@ -29,8 +29,8 @@ class Curves:
     eta: float = 1e-3
     T: int = 100
     longer: int = 1000
-    points: int = 120
-    repeats: int = 5
+    points: int = 100
+    repeats: int = 6
 
     def __post_init__(self) -> None:
         check_clusters(self.k, self.k1, self.d, names=("k", "k1", "d"))

@@ -26,7 +26,7 @@ class Coefficients:
     T_long: int = 1000
     late: float = 1e6
     inside: int = 3
-    repeats: int = 5
+    repeats: int = 6  # the fewest of which all can show a share of a half
     starts: int = 2000
 
     def __post_init__(self) -> None:

@@ -81,7 +81,7 @@ class Labels(Setting):
     """2 labels, and k labels with `h` neurons for each, on `repeats` data sets."""
 
     h: tuple[int, ...] = (1, 3, 5)
-    repeats: int = 5
+    repeats: int = 6  # the fewest of which all can show a share of a half
 
     def __post_init__(self) -> None:
         super().__post_init__()

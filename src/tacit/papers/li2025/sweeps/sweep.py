@@ -28,10 +28,10 @@ import xarray as xr
 from scipy.optimize import brentq
 
 from tacit.data import Samples
-from tacit.lab import Bench
-from tacit.measure import Estimate, mean_of
+from tacit.lab import Bench, Claim, Expected, Judge
+from tacit.measure import Estimate, mean_of, proportion
 from tacit.nets import MultiClassNet, TwoLayerNet
-from tacit.papers._shared.fits import exponent
+from tacit.papers._shared.fits import exponent, listed
 from tacit.papers.li2025.sweeps.settings import Sweep
 from tacit.train import Descended
 
@@ -127,6 +127,30 @@ def slope(along: xr.DataArray) -> Estimate:
     return exponent(along[axis].values.tolist(), kept) if kept.size else mean_of([math.nan])
 
 
+def exponents(
+    id: str, what: str, powers: Sequence[tuple[str, float]], data: xr.Dataset, judge: Judge, order: str = ""
+) -> Iterator[Claim]:  # fmt: skip
+    """The fitted exponent of each axis; an `order` (`max` or `min`) bounds it on one side, the other is ours."""
+    for axis, power in powers:
+        found, name = slope(data[f"{id}_{axis}"]), f"{id}.{axis}"
+        text = f"exponent of {axis} in {what} ({axis} = {listed(data[axis].values.tolist())})"
+        near = Expected(value=power, tolerance=NEAR)
+        if order:
+            low, high = (power if order == end else None for end in ("min", "max"))
+            side = replace(near, value=None, min=low, max=high)
+            yield judge(name, text, side, found, source="order", bar=EXPONENT_BAR)
+            name += ".exact"
+        yield judge(name, text, near, found, source="ours", bar=EXPONENT_BAR)
+
+
+def nearly_all(shares: Array) -> Estimate:
+    """The share of trainings whose own share of points is 0.99 or more; NaN where there is none."""
+    n = shares.size
+    return (
+        proportion(int((shares >= 0.99).sum()), n, over="trainings") if n else mean_of([math.nan])
+    )
+
+
 @dataclass(frozen=True)
 class Settings:
     """All settings of a sweep, axis by axis: rows of (d, k, n), and their times."""
@@ -154,6 +178,16 @@ class Settings:
         """The variable in all of them, (setting, seed)."""
         parts = [data[f"{name}_{axis}"].transpose(axis, "seed").values for axis in self.axes]
         return np.concatenate(parts)
+
+    def trainings(self, data: xr.Dataset, name: str, above: int = 0) -> Array:
+        """The least of it in each training of more than `above` clusters, without those set aside (NaN).
+
+        A setting stands in several axes, and its nets at several times: they are the same trainings.
+        """
+        values, rows = self.of(data, name), np.array(self.rows)
+        used = [row for row in dict.fromkeys(self.rows) if row[1] > above]
+        flat = np.ravel([values[(rows == row).all(1)].min(0) for row in used])
+        return flat[np.isfinite(flat)]
 
 
 def over_settings(
