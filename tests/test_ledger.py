@@ -6,19 +6,16 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from ledger import records
 from ledger.pages import facets, row
 from ledger.records import Entry, entries_of, flips, seeds_of, unbacked
 
-from contract import check_claim
-from tacit import api, exhibits
+from tacit import api
 from tacit.base.estimate import Estimate
 from tacit.lab.claims import Expected, Judge
 from tacit.lab.record import RunRecord
 
 JUDGE = Judge("Section 1", "formula", "paper: eq. (1)", "inside: all of it")
-STORED = Path(__file__).parents[1] / "docs" / "ledger.json"
 
 
 def claim(low: float, high: float, id: str = "c", judge: Judge = JUDGE):
@@ -94,33 +91,3 @@ def test_a_row_carries_what_it_is_filtered_by():
     told = facets(entry)
     assert told == {"paper": "toy", "source": "formula", "regime": "inside", "verdict": "holds"}
     assert all(f'data-{name}="{value}"' in row(entry, "A toy") for name, value in told.items())
-
-
-# ---- the stored ledger
-
-
-@pytest.fixture(scope="module")
-def stored() -> list[dict]:
-    return json.loads(STORED.read_text(encoding="utf-8"))["claims"]
-
-
-def test_no_stored_verdict_says_more_than_its_interval(stored):
-    for record in stored:
-        entry = Entry.from_json(record)
-        if (
-            len(set(entry.verdicts)) == 1
-        ):  # what changes with the seed is undecided whatever its interval
-            check_claim(entry.claim.as_json(), smoke=False)
-        else:
-            assert entry.claim.verdict == "undecided"
-
-
-def test_every_stored_difference_inside_a_regime_is_backed(stored):
-    assert unbacked(map(Entry.from_json, stored)) == []
-
-
-def test_the_ledger_has_every_exhibit_and_names_what_repeats(stored):
-    assert {record["exhibit"] for record in stored} == {exhibit.id for exhibit in exhibits()}
-    keys = {f"{record['exhibit']}:{record['id']}" for record in stored}
-    assert len(keys) == len(stored)
-    assert {record["same_as"] for record in stored} - {""} <= keys

@@ -49,9 +49,9 @@ def crossed(
     centre = (each.sum() + added * sum(ends)) / total
     square = ((each**2).sum() + added * sum(end**2 for end in ends)) / total
     half = z * math.sqrt(max(square - centre**2, 0.0) * spared / total)
-    seeds = mean_of(values.mean(1), of=of).spread
-    if m == 1 and not math.isnan(known):
-        seeds = float(student.ppf(level, RUNS - 1)) * known
+    seeds = math.inf if math.isnan(known) else float(student.ppf(level, RUNS - 1)) * known
+    if m > 1:  # shares that agree are no proof: the points' part says how little is known
+        seeds = float(student.ppf(level, m - 1) * values.mean(1).std(ddof=1)) / math.sqrt(m)
     value = float(values.mean())
     low, high = (math.hypot(max(half + side * (centre - value), 0), seeds) for side in (-1, 1))
     low, high = max(value - low, ends[0]), min(value + high, ends[1])
