@@ -237,6 +237,7 @@ def small_run():
     return transition.run(replace(SMOKE["transition"], noisy_sets=3), new_bench())
 
 
+@pytest.mark.slow
 def test_shares_are_over_independent_starts_and_few_decide_nothing(small_run):
     found = {claim.id: claim for claim in small_run.claims}
     config = SMOKE["transition"]
@@ -246,6 +247,7 @@ def test_shares_are_over_independent_starts_and_few_decide_nothing(small_run):
         assert found[id].verdict == "undecided"
 
 
+@pytest.mark.slow
 def test_a_start_without_a_boundary_is_named_and_not_left_out(small_run):
     data = small_run.data.copy(deep=True)
     data["boundary"], data["predicted_boundary"] = (
@@ -282,6 +284,7 @@ def test_with_noise_both_ends_of_the_search_are_looked_at(bench, monkeypatch, fr
     assert len(asked) == 3
 
 
+@pytest.mark.slow
 def test_a_boundary_above_2_contradicts_the_poster_and_is_not_filed_as_holding(small_run):
     config = SMOKE["transition"]
     late = xr.full_like(small_run.data.noisy_boundary, 3.0)
