@@ -20,6 +20,7 @@ from tacit.papers.li2025._shared.synthetic import (
     multi_start,
     train_classes,
 )
+from tacit.papers.li2025.matrices import claims
 from tacit.papers.li2025.matrices import exhibit as matrices
 from tacit.papers.li2025.matrices.settings import (
     EXHIBITS,
@@ -75,7 +76,7 @@ def test_two_labels_rest_where_own_growth_and_other_push_keep_pace():
     own = np.array([[1] * 2 + [0] * 2] * 5 + [[0] * 2 + [1] * 2] * 5, bool)
     z = brentq(lambda z: norm.cdf(-z) - z * math.sqrt(5 / 3072), 0, 5)
     assert z == pytest.approx(1.53, abs=0.01)
-    assert matrices.pushed(setting, 5) == pytest.approx(-z / math.sqrt(3072))
+    assert claims.pushed(setting, 5) == pytest.approx(-z / math.sqrt(3072))
     np.testing.assert_allclose(found[~own], -z / math.sqrt(3072), rtol=0.01)
     np.testing.assert_allclose(found[own], math.sqrt((1 - 5 * z**2 / 3072) / 5), rtol=2e-3)
 
@@ -85,7 +86,7 @@ def test_many_labels_rest_likewise():
     z = brentq(lambda z: norm.cdf(-z) - z * 9 / math.sqrt(3072), 0, 5)
     off = ~np.eye(10, dtype=bool)
     assert z == pytest.approx(0.99, abs=0.01)
-    assert matrices.pushed(Setting(), 81) == pytest.approx(-z / math.sqrt(3072))
+    assert claims.pushed(Setting(), 81) == pytest.approx(-z / math.sqrt(3072))
     np.testing.assert_allclose(found[off], -z / math.sqrt(3072), rtol=0.01)
     np.testing.assert_allclose(found[~off], math.sqrt(1 - 9 * z**2 / 3072), rtol=1e-4)
 
@@ -138,15 +139,15 @@ def test_training_in_the_span_is_training(bench):
 
 
 def test_as_many_neurons_start_dead_as_the_closed_form_says(bench):
-    assert matrices.dying(Setting()) == pytest.approx(1 / 101, rel=1e-3)
+    assert claims.dying(Setting()) == pytest.approx(1 / 101, rel=1e-3)
     rng = np.random.default_rng(0)
     share = norm.cdf(2 * rng.standard_normal(10**6))
-    assert matrices.dying(Setting(alpha=2.0, k=2, k1=1, n=12)) == pytest.approx(
+    assert claims.dying(Setting(alpha=2.0, k=2, k1=1, n=12)) == pytest.approx(
         ((1 - share) ** 6).mean(), rel=0.01
     )
     config = Labels(k=4, k1=2, d=1500, n=40, h=(60,), T=40, eta=0.01, repeats=1)
     found = matrices.both_labellings(config, bench, 5)
-    expected = 240 * matrices.dying(config)  # 22; with h = 60 the pushes are too small to wake any
+    expected = 240 * claims.dying(config)  # 22; with h = 60 the pushes are too small to wake any
     assert abs(int(found.dead[0]) - expected) < 3 * math.sqrt(expected)
     assert np.diagonal(found.mean_weight.values[0]).min() > 0.9  # the mean weight hides them
 
@@ -185,7 +186,7 @@ def test_a_large_step_is_called_too_large_only_where_averaging_fails(bench, own,
     config = Ablation("eta", eta=(1e-4, 1e-3, 1e-2, 1.0))
     cosines = [matrix(own, -0.03, Setting(), jitter) for own in (0.444, 0.3, own, 0.3)]
     found = {
-        claim.id: claim for claim in matrices.value_claims(ablated(config, cosines), config, bench)
+        claim.id: claim for claim in claims.value_claims(ablated(config, cosines), config, bench)
     }
     assert set(found) == {"own", "uniform", "necessary", "necessary.beyond", "theory"}
     assert found["necessary"].verdict == expected
@@ -201,7 +202,7 @@ def test_a_large_step_is_called_too_large_only_where_averaging_fails(bench, own,
 def test_where_averages_overlap_no_plain_average_is_asked_for(bench):
     config = Ablation("cosine", cosine=(1e-3, 0.09))
     cosines = [matrix(0.4459, -0.03, Setting()), matrix(0.487, -0.007, Setting())]
-    made = matrices.value_claims(ablated(config, cosines), config, bench)
+    made = claims.value_claims(ablated(config, cosines), config, bench)
     found = {claim.id: claim for claim in made}
     assert [member.id for member in found["own"].members] == ["0.001"]
     assert verdicts(list(found.values())) == {
@@ -210,13 +211,11 @@ def test_where_averages_overlap_no_plain_average_is_asked_for(bench):
 
 
 def test_fewer_points_than_the_papers_are_a_shortened_figure_5():
-    assert matrices.figure_regime(EXHIBITS[1].scales["laptop"]).startswith(
-        "shortened: n up to 6000"
-    )
-    assert matrices.figure_regime(EXHIBITS[1].scales["paper"]).startswith("inside")
-    assert matrices.figure_regime(replace(TINY, h=(1,))).startswith("outside")
-    assert matrices.figure_regime(Labels(h=(2,), repeats=7)).startswith("inside")
-    assert matrices.theorem_regime(Setting()).startswith("outside")
+    assert claims.figure_regime(EXHIBITS[1].scales["laptop"]).startswith("shortened: n up to 6000")
+    assert claims.figure_regime(EXHIBITS[1].scales["paper"]).startswith("inside")
+    assert claims.figure_regime(replace(TINY, h=(1,))).startswith("outside")
+    assert claims.figure_regime(Labels(h=(2,), repeats=7)).startswith("inside")
+    assert claims.theorem_regime(Setting()).startswith("outside")
 
 
 def test_both_labellings_have_their_claims_and_panels(bench):
@@ -243,7 +242,7 @@ def test_one_h_that_is_not_diagonal_spoils_its_data_set(bench):
 
     def nearly(entries):
         made = data.assign(mean_weight=(data.mean_weight.dims, entries))
-        return next(c for c in matrices.label_claims(made, config, bench) if c.id == "nearly")
+        return next(c for c in claims.label_claims(made, config, bench) if c.id == "nearly")
 
     assert nearly(eye).verdict == "holds"  # six of six: at least .54
     eye[2, 0, 0, 1] = 0.9

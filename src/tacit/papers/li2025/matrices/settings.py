@@ -16,6 +16,7 @@ from tacit.papers._shared.checks import (
 )
 
 CODE = "tacit.papers.li2025.matrices.exhibit"
+DEAD = 0.5  # cos(mu_j, w_jr): neurons are near 0 or near 1
 Varied = Literal["n", "eta", "init", "snr", "cosine"]
 VARIED: tuple[Varied, ...] = ("n", "eta", "init", "snr", "cosine")
 
