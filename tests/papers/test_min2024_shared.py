@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
+from torch.testing import assert_close
 
 from benches import Memory, new_bench
 from tacit.base.progress import Silent
@@ -119,7 +120,7 @@ def test_each_seed_is_a_part_also_where_all_are_trained_at_once(
     assert list(gpu.parts) == ["nets-0", "nets-1"]
     assert curves.sizes == {"epoch": 1, "p": 2, "seed": 2}
     for key, net in alone.items():
-        assert net.w.equal(together[key].w)
+        assert_close(net.w, together[key].w, rtol=1e-5, atol=1e-7)  # another shape of product, another rounding
     parts = Memory({"nets-0": gpu.parts["nets-0"]})
     trained_nets(TINY, replace(gpu, parts=parts), pictures)  # killed after its first part
     assert len(trained) == before + 1
