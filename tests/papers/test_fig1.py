@@ -31,7 +31,7 @@ def bench():
     return new_bench(seed=7)
 
 
-SPHERES = Spheres(h=30, n=30, frames=24, repeats=4)
+SPHERES = Spheres(h=30, n=30, frames=24, repeats=6)
 CIRCLE = Circle(h=24, frames=24, repeats=3)
 
 
@@ -49,13 +49,12 @@ def test_figure_1_says_what_the_caption_says_but_for_one_note(spheres):
     found = verdicts(spheres)
     assert found.pop("elsewhere.p3") == "differs"
     made = {claim.id: claim for claim in spheres.claims}
-    # neurons of one training are not independent: four trainings of four do not show nine of ten
+    # neurons of one training are not independent: six trainings of six show it of more than half
     at_one = made["elsewhere.p1"]
-    assert (at_one.measured, at_one.n, at_one.over) == (1, 4, "trainings")
-    assert found.pop("elsewhere.p1") == "undecided"
+    assert (at_one.measured, at_one.n, at_one.over) == (1, 6, "trainings")
     assert set(found.values()) == {"holds"}
     assert {"averages", "centres", "every", "settle.p1", "settle.p3", "small"} <= set(found)
-    assert {(made[id].n, made[id].over) for id in ("averages", "settle.p3")} == {(4, "trainings")}
+    assert {(made[id].n, made[id].over) for id in ("averages", "settle.p3")} == {(6, "trainings")}
 
 
 def test_one_training_decides_nothing_about_the_next(bench):
@@ -162,7 +161,7 @@ def test_a_field_that_is_not_followed_is_noticed(circles, bench):
     for id in ("p2.still", "p2.field"):
         assert (found[id].verdict, found[id].deterministic) == (
             "differs",
-            "one start is a counterexample",
+            "one of the starts beyond the bound is a counterexample",
         )
 
 

@@ -153,15 +153,17 @@ def test_one_start_beyond_a_bound_refutes_it_and_none_proves_little(outcome, ben
 
     def found():
         by_id = {claim.id: claim for claim in claims(data, TINY, bench)}
-        return [(by_id[name].verdict, by_id[name].n) for name in names]
+        return [(by_id[name].verdict, by_id[name].measured, by_id[name].n) for name in names]
 
     sets, flows = TINY.repeats, len(LOSSES) * len(TINY.sigma)
     counts = (sets, sets, flows)
-    assert found() == [("undecided", n) for n in counts]  # though all are equal, or nearly
+    assert found() == [("undecided", 1.0, n) for n in counts]  # though all are equal, or nearly
     data["inside_largest"][0] = 2 * data.inside_high[0]
     data["inside_own"][0, 0] = 0.5 * data.inside_low[0]
     data["rise_smoothed"][:] = np.linspace(2, 1, data.sizes["frame"])
-    assert [verdict for verdict, _ in found()] == ["differs"] * 3
+    high, low, smoothed = found()
+    assert (high[0], low[0]) == ("differs", "differs")
+    assert smoothed[:2] == ("undecided", 0.0)  # none of four flows may be fewer than half of all
 
 
 def test_one_kkt_point_below_the_optimum_decides_and_none_does_not(outcome, bench):

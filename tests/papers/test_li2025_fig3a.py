@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import torch
 
+from tacit.base.estimate import between
 from tacit.errors import CallError
-from tacit.papers.li2025._shared.summary import between
+from tacit.measure import mean_of
 from tacit.papers.li2025.fig3a import exhibit as fig3a
 from tacit.papers.li2025.fig3a.settings import EXHIBITS, Curves
 
@@ -43,11 +44,11 @@ def test_with_little_noise_and_long_training_the_radii_are_the_theorems(bench):
 
 def test_a_radius_lies_between_its_certificate_and_its_attack():
     lower, upper = [0.9, 0.92, 0.91], [1.0, 1.01, 0.99]
-    found = between(lower, upper)
+    found = between(mean_of(lower), mean_of(upper))
     assert (found.value, found.fixed) == pytest.approx((0.955, 0.045))
     assert found.low < 0.9 < 1.01 < found.high
     # one data set says nothing of others
-    alone = between(lower[:1], upper[:1])
+    alone = between(mean_of(lower[:1]), mean_of(upper[:1]))
     assert (alone.low, alone.high) == (-math.inf, math.inf)
 
 

@@ -54,11 +54,15 @@ def test_the_released_offset_stalls_where_the_printed_algorithm_arrives(bench):
     outcome = alg1.run(config, bench)
     claims = {claim.id: claim for claim in outcome.claims}
     assert {claims[name].verdict for name in ("printed.p1", "released.p1")} == {"holds"}
-    # nets were drawn: a few that are all exact do not show nine of ten
-    for name, nets in (("lower", 12), ("upper", 12), ("plane", 2)):
+    # nets were drawn: two that are exact do not show it of more than half, twelve do
+    for name, nets, verdict in (
+        ("lower", 12, "holds"),
+        ("upper", 12, "holds"),
+        ("plane", 2, "undecided"),
+    ):
         found = claims[name]
         assert (found.measured, found.n, found.over, found.source) == (1.0, nets, "nets", "check")
-        assert found.verdict == "undecided"
+        assert found.verdict == verdict
     assert claims["released.p3"].verdict == "differs"
     assert "1e-7" in claims["released.p3"].reason
     assert claims["released.p3"].measured < 0.1

@@ -313,10 +313,12 @@ def test_lemma_1_holds_and_differs_for_the_logistic_loss_as_printed(bench):
     }
     assert found["lemma6.exp"] == "holds"
     ends = {claim.id: claim for claim in outcome.claims}
-    # said of every start: three of three do not show it of nine in ten, one beyond the bound refutes it
+    # said of every start: three of three do not show it of more than half, one beyond the bound refutes it
     for id in ("error", "norms", "outputs", "order.true", "horizon", "logistic.half"):
         assert (ends[id].measured, ends[id].over, ends[id].verdict) == (1.0, "starts", "undecided")
-    assert ends["logistic"].deterministic == "one start is a counterexample"
+    assert (
+        ends["logistic"].deterministic == "one of the starts beyond the bound is a counterexample"
+    )
     data = outcome.data.copy(deep=True)
     data.error[{"seed": 0}] += 2.0
     assert verdicts(tuple(lemma1.claims(data, SMALL, bench)))["error"] == "differs"

@@ -17,6 +17,7 @@ from tacit.data.images import load_images
 from tacit.errors import CallError, RunError
 from tacit.measure import proportion
 from tacit.nets import PolyReLUNet
+from tacit.papers._shared.crossed import crossed
 from tacit.papers.min2024.fig3 import exhibit as fig3
 from tacit.papers.min2024.fig3 import figure as fig3_panels
 from tacit.papers.min2024.fig3.settings import EXHIBITS as FIGURES
@@ -281,7 +282,6 @@ def test_the_regime_is_computed_from_the_settings():
 
 
 def test_an_interval_has_the_points_and_the_seeds():
-    crossed = image_claims.crossed
     rng = np.random.default_rng(0)
     # every seed the same: the points alone, which are Agresti and Coull's
     share = np.repeat(rng.random((1, 400)) < 0.3, 3, 0)
@@ -311,7 +311,7 @@ def test_intervals_cover_what_they_estimate():
     for _ in range(400):
         point, seed = rng.normal(0, 0.3, 100), rng.normal(0, 0.02, 3)
         values = np.clip(truth + point + seed[:, None] + rng.normal(0, 0.1, (3, 100)), -1, 1)
-        found = image_claims.crossed(values)
+        found = crossed(values)
         hits += found.low <= truth <= found.high
     assert hits >= 0.93 * 400
 

@@ -120,7 +120,9 @@ def test_each_seed_is_a_part_also_where_all_are_trained_at_once(
     assert list(gpu.parts) == ["nets-0", "nets-1"]
     assert curves.sizes == {"epoch": 1, "p": 2, "seed": 2}
     for key, net in alone.items():
-        assert_close(net.w, together[key].w, rtol=1e-5, atol=1e-7)  # another shape of product, another rounding
+        assert_close(
+            net.w, together[key].w, rtol=1e-5, atol=1e-7
+        )  # another shape of product, another rounding
     parts = Memory({"nets-0": gpu.parts["nets-0"]})
     trained_nets(TINY, replace(gpu, parts=parts), pictures)  # killed after its first part
     assert len(trained) == before + 1

@@ -53,6 +53,13 @@ class Certain:
     n: int = 1
 
 
+def between(lower: Estimate, upper: Estimate) -> Estimate:
+    """What is known from a lower quantity (certified) to an upper one (attacked): from the low end of the one to
+    the high end of the other. The gap between the two stays, however many samples there are."""
+    half = (upper.value - lower.value) / 2
+    return replace(lower, value=lower.value + half, high=upper.high, fixed=half)
+
+
 def most(found: Iterable[Estimate]) -> Estimate:
     """The largest of several quantities; its interval has 95% where those of the parts, together, have.
 

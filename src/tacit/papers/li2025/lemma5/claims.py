@@ -1,6 +1,6 @@
 """What `li2025.lemma5` claims: identities, properties of starts, bounds and growth over several trainings.
 
-A bound on all points and moments is judged by its tightest place in each training (`every`).
+A bound on all points and moments is judged by its tightest place in each training (`for_every`).
 """
 
 import math
@@ -12,25 +12,13 @@ import xarray as xr
 from tacit.base.estimate import Certain, farthest
 from tacit.lab import Bench, Claim, Expected, Judge
 from tacit.measure import mean_of, proportion
+from tacit.papers._shared.universal import for_every
 from tacit.papers.li2025.lemma5.settings import Coefficients
 from tacit.papers.li2025.sweeps.sweep import epsilon
 
 SIZES = "d >= k^10, n >= k^7, eta <= 1/d^2"
 OUTSIDE = f"outside: Assumption 4.3 asks for {SIZES}, Lemma B.7 for T <= exp(sqrt k)"
 EXPECTED = {"most": Expected(max=1.0), "least": Expected(min=0.0), "all": Expected(min=1.0)}
-
-
-def every(
-    id: str, text: str, expected: Expected, values: xr.DataArray, judge: Judge, because: str = "",
-    over: str = "trainings",
-) -> Claim:  # fmt: skip
-    """What is said of all: one beyond the bound is a counterexample; if none is, the share within it."""
-    worst, n = float(values.max() if expected.min is None else values.min()), values.size
-    if not expected.admits(worst):
-        found = Certain(worst, f"one of the {over} beyond the bound is a counterexample", n)
-        return judge(id, f"{text}, the worst of {n} {over}", expected, found, because=because)
-    text, share = f"share of {over} within {expected}: {text}", proportion(n, n, over=over)
-    return judge(id, text, Expected(min=0.5), share, bar=f"ours: most of the {over}")
 
 
 def claims(data: xr.Dataset, config: Coefficients, bench: Bench) -> tuple[Claim, ...]:
@@ -103,7 +91,7 @@ def starts(data: xr.Dataset, config: Coefficients, judge: Judge) -> Iterator[Cla
     judge = judge.but(
         where="Lemma 5.5, Lemma B.1", regime=f"inside: Assumption 4.3 with constants 1, {sizes}"
     )
-    yield every("inside", text, EXPECTED["all"], data.inside_active, judge, because, "starts")
+    yield for_every(judge, "inside", text, EXPECTED["all"], data.inside_active, because, "starts")
 
 
 def induction(data: xr.Dataset, config: Coefficients, judge: Judge) -> Iterator[Claim]:
@@ -139,13 +127,13 @@ def induction(data: xr.Dataset, config: Coefficients, judge: Judge) -> Iterator[
          (here.lam_least - np.log(t * config.eta) / 4).min("time"), "Lemma B.23", ""),
     )  # fmt: skip
     for id, text, kind, values, where, because in rows:
-        yield every(id, text, EXPECTED[kind], values, judge.but(where=where), because)
+        yield for_every(judge.but(where=where), id, text, EXPECTED[kind], values, because)
 
     judge = judge.but(where="Lemma 5.3, eq. (6)", source="order", bar="ours: 1 + o(1) is read as 2")
     because = "the gaps of margins keep their proportion to lambda ~ ln t: n/k and d are too small for eq. (6)"
     for id, when, at in (("ratio", "1", early), ("ratio.late", f"{config.late:.0e}", here)):
         text = f"largest ratio of two points' loss derivatives at eta t = {when}"
-        yield every(id, text, Expected(max=2.0), at.ratio.isel(time=-1), judge, because)
+        yield for_every(judge, id, text, Expected(max=2.0), at.ratio.isel(time=-1), because)
 
 
 def active_from(here: xr.Dataset) -> float:

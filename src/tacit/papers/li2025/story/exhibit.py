@@ -24,11 +24,12 @@ import numpy as np
 import torch
 import xarray as xr
 
+from tacit.base.estimate import Estimate, between
 from tacit.certify import radius
 from tacit.certify.nearest.spheres import cluster_nearest
 from tacit.data import ClusterMixture, Samples
 from tacit.lab import Bench, Claim, Expected, Outcome
-from tacit.measure import proportion
+from tacit.measure import mean_of, proportion
 from tacit.nets import (
     BayesRule,
     NearestNeighbour,
@@ -37,7 +38,6 @@ from tacit.nets import (
     decoupled_net,
 )
 from tacit.papers._shared.assumptions import missing_line
-from tacit.papers.li2025._shared.summary import between
 from tacit.papers.li2025._shared.synthetic import (
     binary_start,
     mixture_of,
@@ -241,7 +241,7 @@ def claims(data: xr.Dataset, config: Story, bench: Bench) -> Iterator[Claim]:
             yield here.cannot(key, text, expected, reason)
         elif found.sizes["seed"]:
             because = NEAREST_DIFFERS if key == "nearest" else ""
-            yield here(key, text, expected, between(found.lower, found.upper), because=because)
+            yield here(key, text, expected, from_to(found, "data sets"), because=because)
         else:
             yield here.cannot(key, text, expected, "no training learned every cluster")
 
@@ -252,17 +252,23 @@ def claims(data: xr.Dataset, config: Story, bench: Bench) -> Iterator[Claim]:
     yield judge("poly.learned", text, Expected(value=1.0), share, because=MERGED, bar=bar)
     if "poly" in theory:
         text = "PolyReLU nets, all trainings: critical radius over sqrt(d/2) to first order"
-        ratio = between(every.lower, every.upper, over="trainings")
+        ratio = from_to(every, "trainings")
         yield judge("poly.all", text, near(0.03), ratio, because=MERGED)
 
     two, hard = (radii.sel(classifier=key).to_dataarray("end") for key in ("two", "attacked"))
     two = two.rename(end="of_two")  # monotone in either radius: its ends are those of the corners
     corners = ((hard - two) / (landmarks(config)[1] - two)).dropna("seed")
-    place = between(*(f(("end", "of_two")) for f in (corners.min, corners.max)), over="trainings")
+    ends = (f(("end", "of_two")) for f in (corners.min, corners.max))
+    place = between(*(mean_of(end, over="trainings") for end in ends))
     text = f"adversarial training at {config.attack:g} sqrt(d/2): place between 2 labels (0) and sqrt(d/2) (1)"
     judge = judge.but(where="Beyond the paper", regime=regime_of(config, "attacked"))
     bar = "derived: it fits more than clean points ask, and no more than the Bayes rule"
     yield judge("attacked", text, Expected(min=0.0, max=1.0), place, bar=bar)
+
+
+def from_to(radii: xr.Dataset, over: str) -> Estimate:
+    """The mean of what is known from certificate to attack."""
+    return between(*(mean_of(radii[end], over=over) for end in ENDS))
 
 
 def regime_of(config: Story, key: str) -> str:

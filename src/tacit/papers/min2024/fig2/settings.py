@@ -83,7 +83,7 @@ EXHIBITS = (
         claim="at K = 20 the ReLU net breaks earlier, at 1/sqrt(20); at p = 3 nothing changes",
         scales={
             "smoke": Conjecture(**SMOKE, K=5, K1=2),  # type: ignore[arg-type]
-            "laptop": Conjecture(K=20, K1=8, alpha=(0.1, 0.3)),
+            "laptop": Conjecture(K=20, K1=8, alpha=(0.01, 0.1)),
             "paper": Conjecture(**PAPER, K=20, K1=8),  # type: ignore[arg-type]
         },
         code="tacit.papers.min2024.fig2.exhibit",

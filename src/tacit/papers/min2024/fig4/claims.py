@@ -7,11 +7,11 @@ import xarray as xr
 
 from tacit.base.estimate import most
 from tacit.lab import Bench, Claim, Expected
+from tacit.papers._shared.crossed import crossed
 from tacit.papers.min2024.fig4.settings import FeatureNets, regime_of
 from tacit.papers.min2024.images.claims import (
     clean_claim,
     correlation_claims,
-    crossed,
     rank_claims,
     robust_claims,
 )

@@ -35,11 +35,12 @@ from torch import Tensor
 
 from tacit.base.estimate import Certain, least
 from tacit.data import orthogonal_centres
-from tacit.lab import Bench, Claim, Expected, Judge, Outcome
-from tacit.measure import alignment_field, proportion
+from tacit.lab import Bench, Claim, Expected, Outcome
+from tacit.measure import alignment_field
 from tacit.nets import TwoLayerNet
 from tacit.papers._shared.fits import exponent
 from tacit.papers._shared.panels import MARKERS, THEORY
+from tacit.papers._shared.universal import for_every
 from tacit.papers.min2024.lemma1.settings import EarlyPhase
 from tacit.train import Until, gradient_flow
 from tacit.train.losses import LossName, pull_at
@@ -221,7 +222,8 @@ def claims(data: xr.Dataset, config: EarlyPhase, bench: Bench) -> Iterator[Claim
         (our_judge, "logistic.half", "the same for the logistic loss, half of the field", logistic.error_scaled),
     ):  # fmt: skip
         each = found.max([dim for dim in found.dims if dim != "seed"])
-        yield for_every(this_judge, id, text, each, half if id == "logistic" else "")
+        text, why = f"{text}: largest part of it", half if id == "logistic" else ""
+        yield for_every(this_judge, id, text, Expected(max=1.0), each, why, "starts")
     grid = torch.linspace(-1, 1, 2001, dtype=torch.float64)
     for loss in LOSSES:
         excess = ((pull_at(grid, loss) - 1).abs() - 2 * grid.abs()).max()
@@ -229,19 +231,6 @@ def claims(data: xr.Dataset, config: EarlyPhase, bench: Bench) -> Iterator[Claim
         yield judge(f"lemma6.{loss}", text, Expected(max=0.0), Certain(float(excess), "a closed form", len(grid)),
                     where="Appendix D.2, Lemma 6, (57)", any_size=True,
                     because="at f = 0 the left side is 1/2 and the right side 0 (errata: Lemma 6)")  # fmt: skip
-
-
-def for_every(judge: Judge, id: str, text: str, each: xr.DataArray, because: str = "") -> Claim:
-    """A statement for every start, of what is at most 1: one beyond it refutes it; else the share within it."""
-    worst, n = float(each.max()), each.size
-    if worst > 1:
-        text, found = (
-            f"{text} (largest of a start)",
-            Certain(worst, "one start is a counterexample", n),
-        )
-        return judge(id, text, Expected(max=1.0), found, because=because)
-    bar, share = "ours: nine starts in ten, of what is said of all", proportion(n, n, over="starts")
-    return judge(id, f"{text} (share of starts)", Expected(min=0.9), share, bar=bar)
 
 
 def draw(data: xr.Dataset, config: EarlyPhase) -> Figure:

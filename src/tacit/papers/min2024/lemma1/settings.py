@@ -29,7 +29,7 @@ class EarlyPhase:
     p: tuple[float, ...] = (1.0, 2.0, 3.0, 4.0)
     eps: tuple[float, ...] = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
     times: int = 15
-    repeats: int = 3
+    repeats: int = 6
 
     def __post_init__(self) -> None:
         check_clusters(self.K, self.K1, self.D)

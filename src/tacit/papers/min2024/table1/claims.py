@@ -9,7 +9,7 @@ import xarray as xr
 
 from tacit.base.estimate import Estimate, least
 from tacit.lab import Bench, Claim, Expected, Part
-from tacit.papers.min2024.images.claims import crossed
+from tacit.papers._shared.crossed import crossed
 from tacit.papers.min2024.images.nets import unbroken
 from tacit.papers.min2024.images.settings import regime_of
 from tacit.papers.min2024.table1.settings import Table

@@ -12,7 +12,7 @@ import xarray as xr
 
 from tacit.base.estimate import Certain, Estimate, least, most
 from tacit.lab import Bench, Claim, Expected, Judge
-from tacit.papers.min2024.images.claims import Floats, crossed
+from tacit.papers._shared.crossed import Floats, crossed
 from tacit.papers.min2024.images.settings import regime_of
 from tacit.papers.min2024.table1_strict.attacks import ATTACKS, NORMS
 from tacit.papers.min2024.table1_strict.settings import Strict

@@ -42,7 +42,7 @@ from tacit.papers._shared.sphere import (
     moments,
     play,
 )
-from tacit.papers.min2024.lemma1.exhibit import for_every
+from tacit.papers._shared.universal import for_every
 from tacit.papers.min2025.alpha0.settings import Circle
 from tacit.train import Until, gradient_flow
 
@@ -51,7 +51,10 @@ PLANE = WHERE + "; min2024, Appendix D.1"
 CENTRES = torch.eye(2, dtype=torch.float64)
 LABELS = torch.ones(2, dtype=torch.float64)
 ALIGNING = 1e-3  # total mass up to which a moment belongs to the alignment phase
-DEGREE = "ours: one degree, written before any run: |f| <= .001 turns a neuron by .001 K p, .3 degrees at p = 3"
+DEGREE = Expected(max=1.0)
+DEGREE_BAR = (
+    "ours: one degree, written before any run: |f| <= .001 turns a neuron by .001 K p, .3 at p = 3"
+)
 NONE = "there is no such neuron here: raise h or repeats"
 NEAR = 0.95  # a cosine, and a share of the mass
 TOLERANCE = 1e-4  # of a step of the flow
@@ -130,7 +133,7 @@ def turning(phi: Array, sign: Array, p: float) -> Array:
 
 def claims(data: xr.Dataset, config: Circle, bench: Bench) -> Iterator[Claim]:
     """What is expected of each p, at the end of the alignment phase and during it: of every start."""
-    judge = bench.claims(WHERE, source="formula", bar=DEGREE,
+    judge = bench.claims(WHERE, source="formula", bar=DEGREE_BAR,
                          regime="inside: alpha = 0, two +1 clusters; width and scale are ours")  # fmt: skip
     first = data.phi.isel(p=0, time=0)
     positive = data.sign > 0
@@ -140,10 +143,10 @@ def claims(data: xr.Dataset, config: Circle, bench: Bench) -> Iterator[Claim]:
 
     def largest(judge: Judge, id: str, text: str, angle: xr.DataArray, who: xr.DataArray) -> Claim:
         """For every start: at most a degree, of all these neurons; starts without such neurons do not count."""
-        text, each = f"{text}, to a degree", angle.where(who).max("neuron").dropna("seed")
+        text, each = f"{text}: degrees away", angle.where(who).max("neuron").dropna("seed")
         if not each.size:
-            return judge.cannot(id, text, Expected(max=1.0), NONE)
-        return for_every(judge, id, text, each)
+            return judge.cannot(id, text, DEGREE, NONE)
+        return for_every(judge, id, text, DEGREE, each, over="starts")
 
     for p in config.p:
         early, phi = data.aligning.sel(p=p), data.phi.sel(p=p)
