@@ -20,6 +20,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -41,13 +42,17 @@ def main(words: list[str]) -> int:
 
     runs, out = map(Path, words[:2])
     true = {p.parent.name: read_record(p.parent) for p in sorted(runs.glob("*/provenance.json"))}
+    ids = [id for id in true if id in words[2:] or not words[2:]]
+    cells = [(world, id) for id in ids for world in WORLDS]
+    with ThreadPoolExecutor(os.cpu_count()) as several:
+        told = dict(
+            zip(cells, several.map(lambda c: elsewhere(*c, true[c[1]], out), cells), strict=True)
+        )
     blind = []
     print(f"{'exhibit':<24} {'agree':>5}  " + "  ".join(f"{world:>7}" for world in WORLDS))
-    for id, run in true.items():
-        if words[2:] and id not in words[2:]:
-            continue
-        agreed = [c.id for c in run.claims if c.verdict in AGREES and c.source != "check"]
-        shares = [noticed(agreed, elsewhere(world, id, run, out)) for world in WORLDS]
+    for id in ids:
+        agreed = [c.id for c in true[id].claims if c.verdict in AGREES and c.source != "check"]
+        shares = [noticed(agreed, told[world, id]) for world in WORLDS]
         print(f"{id:<24} {len(agreed):>5}  " + "  ".join(f"{s:>7.0%}" for s in shares), flush=True)
         if agreed and not any(shares):
             blind.append(id)

@@ -211,7 +211,7 @@ def claims(data: xr.Dataset, config: Discovered, bench: Bench) -> Iterator[Claim
         away = farthest(
             mean_of(row, of=int(quiet.sum()), over=over) for row in (found / given)[quiet]
         )
-        text = f"radius with labels that were found over that with given ones, less 1 (sigma <= {QUIET:g})"
+        text = f"attacked radius with found labels over that with given ones, less 1 (sigma <= {QUIET:g})"
         yield judge("found", text, Expected(max=NEAR), away)
     judge = judge.but(bar="ours: five percent")
     if clear.any():
@@ -223,16 +223,14 @@ def claims(data: xr.Dataset, config: Discovered, bench: Bench) -> Iterator[Claim
         yield judge("until", text, Expected(min=0.5), share, bar=bar)
     if loud.any():
         away = farthest(mean_of(row, of=int(loud.sum()), over=over) for row in (found / two)[loud])
-        text = (
-            f"above sigma = {limit:g} classes are left whole: radius over that of 2 labels, less 1"
-        )
+        text = f"above sigma = {limit:g} classes are left whole: attacked radius over that of 2 labels, less 1"
         yield judge("beyond", text, Expected(max=NEAR_COUNT), away)
     ratio = (data.count_upper / data.predicted).median("point").transpose("count", "seed").values
     counts, few = np.array(config.count), min(config.k1, config.k - config.k1)
     many = max(config.k1, config.k - config.k1)
     for id, chosen, text in (
-        ("merged", counts < few, "too few subclasses: radius over sqrt(d/(g + g')) of merged groups, less 1"),
-        ("split", counts > many, "too many subclasses: radius over that of split clusters, less 1"),
+        ("merged", counts < few, "too few subclasses: attacked radius over sqrt(d/(g + g')) of groups, less 1"),
+        ("split", counts > many, "too many subclasses: attacked radius over that of split clusters, less 1"),
     ):  # fmt: skip
         if chosen.any():
             away = farthest(mean_of(row, of=int(chosen.sum()), over=over) for row in ratio[chosen])
