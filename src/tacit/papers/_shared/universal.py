@@ -12,6 +12,7 @@ from tacit.measure import proportion
 
 MOST = Expected(min=0.5)
 MOST_BAR = "ours: more than half, where the statement is about all"
+NINE = "ours: nine in ten, where the statement is about all"  # 36 of 36 decide it
 
 
 def for_every(

@@ -16,13 +16,12 @@ from scipy.stats import t
 from tacit.lab import Bench, Claim, Expected, Judge, Part
 from tacit.measure import Estimate, mean_of, proportion
 from tacit.papers._shared.fits import listed
-from tacit.papers._shared.universal import MOST, MOST_BAR
+from tacit.papers._shared.universal import MOST, MOST_BAR, NINE
 from tacit.papers.min2025.transition.settings import Transition
 
 SHARE = 0.95
 SMALLISH = 1e-3  # from here down the prediction is meant to hold
 ALL = Expected(min=0.9)
-NINE = "ours: nine starts in ten, of what is said of all"
 TENTH = "ours: a tenth in p, three times the resolution"
 TURNS = "neurons of a cluster fitted early turn to a late one before its own have grown"
 FADES = (
