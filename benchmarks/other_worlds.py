@@ -45,9 +45,10 @@ def main(words: list[str]) -> int:
     ids = [id for id in true if id in words[2:] or not words[2:]]
     cells = [(world, id) for id in ids for world in WORLDS]
     with ThreadPoolExecutor(os.cpu_count()) as several:
-        told = dict(
-            zip(cells, several.map(lambda c: elsewhere(*c, true[c[1]], out), cells), strict=True)
+        runs_there = several.map(
+            lambda cell: elsewhere(cell[0], cell[1], true[cell[1]], out), cells
         )
+        told = dict(zip(cells, runs_there, strict=True))
     blind = []
     print(f"{'exhibit':<24} {'agree':>5}  " + "  ".join(f"{world:>7}" for world in WORLDS))
     for id in ids:

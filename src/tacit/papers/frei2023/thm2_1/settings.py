@@ -39,7 +39,7 @@ class Direction:
     small: int = 12
     looks: int = 1000
     inside: int = 2000
-    repeats: int = 5
+    repeats: int = 6
 
     def __post_init__(self) -> None:
         check_clusters(self.K, self.K // 2, self.D)
@@ -107,7 +107,6 @@ EXHIBITS = (
                 depths=(30.0, 100.0, 300.0, 1000.0, 3200.0, 6400.0),
                 deep=(1000.0, 4000.0, 10_000.0),
                 small=40,
-                repeats=5,
             ),
         },
     ),
