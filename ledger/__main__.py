@@ -73,9 +73,10 @@ def judge(*folders: str) -> None:
     decided = sum(entry.claim.verdict in DECIDED for entry in laptop)
     found = flips(laptop, runs)
     seed = next(iter(runs.values())).seed
+    turned = sum(claim.verdict in DECIDED for _, claim in found)
     told = [
-        f"Judged by a third seed, {seed}: {len(found)} of {decided} decided verdicts "
-        f"({100 * len(found) / max(decided, 1):.1f}%) are not repeated.\n"
+        f"Judged by a third seed, {seed}: of {decided} decided verdicts {turned} "
+        f"({100 * turned / max(decided, 1):.1f}%) are turned, and {len(found) - turned} are undecided there.\n"
     ]
     for entry, claim in found:
         told.append(

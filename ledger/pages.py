@@ -97,12 +97,9 @@ def row(entry: Entry, title: str) -> str:
     """One claim with its members, if it is a family."""
     claim = entry.claim
     data = " ".join(f'data-{name}="{escape(value)}"' for name, value in facets(entry).items())
-    note = f"{words.origin(claim)} {claim.regime}."
-    note += f" Deterministic: {claim.deterministic}." if claim.deterministic else ""
-    note += f" Repeats {claim.same_as}." if claim.same_as else ""
+    note = f"{words.origin(claim)} {claim.regime}. {words.note(claim)}".strip()
     members = "".join(
-        f"<li>{escape(m.statement)}: expected {escape(words.expected(m))}, measured "
-        f"{'not finite' if m.measured is None else words.with_interval(m.measured, m.interval)}</li>"
+        "<li>{}: expected {}, measured {}</li>".format(*map(escape, words.member(m)))
         for m in claim.members
     )
     cells = (

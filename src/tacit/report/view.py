@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tacit.lab.claims import SMOKE_REASON, Claim, Member
+from tacit.lab.claims import SMOKE_REASON, Claim
 from tacit.lab.exhibit import Exhibit, Paper
 from tacit.lab.record import RunRecord
 from tacit.report import words
@@ -51,26 +51,9 @@ class Row:
             reason="" if claim.reason == SMOKE_REASON else claim.reason,
             origin=words.origin(claim),
             regime=claim.regime,
-            note=_note(claim),
-            members=tuple(_member(member) for member in claim.members),
+            note=words.note(claim),
+            members=tuple(words.member(member) for member in claim.members),
         )
-
-
-def _note(claim: Claim) -> str:
-    """Why there is no interval, or whose measurement it is."""
-    certain = f"Deterministic: {claim.deterministic}." if claim.deterministic else ""
-    repeats = f"The measurement is that of {claim.same_as}." if claim.same_as else ""
-    return f"{certain} {repeats}".strip()
-
-
-def _member(member: Member) -> tuple[str, str, str]:
-    """Statement, expected and measured of one of a family."""
-    value = (
-        "not finite"
-        if member.measured is None
-        else words.with_interval(member.measured, member.interval)
-    )
-    return member.statement, words.expected(member), value
 
 
 @dataclass(frozen=True)

@@ -111,3 +111,16 @@ def duration(seconds: float) -> str:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s" if minutes < 100 else f"{seconds / 3600:.1f} h"
+
+
+def note(claim: Claim) -> str:
+    """Why there is no interval, or whose measurement it is."""
+    certain = f"Deterministic: {claim.deterministic}." if claim.deterministic else ""
+    repeats = f"The measurement is that of {claim.same_as}." if claim.same_as else ""
+    return f"{certain} {repeats}".strip()
+
+
+def member(one: Member) -> tuple[str, str, str]:
+    """Statement, expected and measured of one of a family."""
+    value = "not finite" if one.measured is None else with_interval(one.measured, one.interval)
+    return one.statement, expected(one), value
