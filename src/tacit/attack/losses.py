@@ -7,22 +7,23 @@ the loss: y f, or z_y - max of the others.
 from collections.abc import Callable
 
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Float
 from torch import Tensor
 
+from tacit.base.shapes import Labels, Numbers
+
 Scores = Float[Tensor, "n *C"]
-Labels = Shaped[Tensor, " n"]
-Loss = Callable[[Scores, Labels], Float[Tensor, " n"]]
+Loss = Callable[[Scores, Labels], Numbers]
 
 
-def margin(scores: Scores, y: Labels) -> Float[Tensor, " n"]:
+def margin(scores: Scores, y: Labels) -> Numbers:
     """y f, or z_y - max_{k != y} z_k."""
     if scores.dim() == 1:
         return scores * y
     return own(scores, y) - others(scores, y).amax(1)
 
 
-def cross_entropy(scores: Scores, y: Labels) -> Float[Tensor, " n"]:
+def cross_entropy(scores: Scores, y: Labels) -> Numbers:
     """log P(y | x), the negative cross-entropy: it saturates where the margin is large."""
     if scores.dim() == 1:
         return torch.nn.functional.logsigmoid(scores * y)
@@ -32,13 +33,13 @@ def cross_entropy(scores: Scores, y: Labels) -> Float[Tensor, " n"]:
 def targeted(k: Labels) -> Loss:
     """z_y - z_k: towards one other class a row (a one-output model has only one)."""
 
-    def loss(scores: Scores, y: Labels) -> Float[Tensor, " n"]:
+    def loss(scores: Scores, y: Labels) -> Numbers:
         return scores * y if scores.dim() == 1 else own(scores, y) - own(scores, k)
 
     return loss
 
 
-def own(scores: Float[Tensor, "n C"], y: Labels) -> Float[Tensor, " n"]:
+def own(scores: Float[Tensor, "n C"], y: Labels) -> Numbers:
     """z_y."""
     return scores.gather(1, y.long().unsqueeze(1)).squeeze(1)
 

@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from tacit.base.shapes import Numbers, Rows
+from tacit.base.shapes import Column, Numbers, Rows
 from tacit.errors import CallError
 
 Room = tuple[Rows, Rows]
@@ -35,8 +35,8 @@ class Norm:
     size: Callable[[Rows], Numbers]
     dual: Callable[[Rows], Numbers]
     steepest: Callable[[Rows], Rows]
-    project: Callable[[Rows, Float[Tensor, "n 1"], Room | None], Rows]
-    extreme: Callable[[Rows, Float[Tensor, "n 1"], Room | None], Rows]
+    project: Callable[[Rows, Column, Room | None], Rows]
+    extreme: Callable[[Rows, Column, Room | None], Rows]
     random: Callable[[Rows, torch.Generator], Rows]
 
     @property
@@ -77,7 +77,7 @@ def linf_steepest(g: Rows) -> Rows:
     return g.sign()
 
 
-def l2_project(z: Rows, radius: Float[Tensor, "n 1"], room: Room | None = None) -> Rows:
+def l2_project(z: Rows, radius: Column, room: Room | None = None) -> Rows:
     """The nearest point of the l2 ball (and the box)."""
     if room is None:
         return torch.where(l2_size(z).unsqueeze(1) <= radius, z, radius * l2_steepest(z))
@@ -94,7 +94,7 @@ def l2_project(z: Rows, radius: Float[Tensor, "n 1"], room: Room | None = None) 
     return torch.where(fits, inside, l2_extreme(z, radius, room))
 
 
-def l2_scale(z: Rows, inside: Rows, radius: Float[Tensor, "n 1"]) -> Float[Tensor, "n 1"] | None:
+def l2_scale(z: Rows, inside: Rows, radius: Column) -> Column | None:
     """s = t^2 <= 1 of the l2 projection, from z and its clip; None where the clip of every row fits the ball.
 
     phi(s) = ||clip(t z)||^2 = sum_i min(s z_i^2, inside_i^2) for s <= 1 (what 1 z_i does not clip, t z_i does
@@ -117,7 +117,7 @@ def l2_scale(z: Rows, inside: Rows, radius: Float[Tensor, "n 1"]) -> Float[Tenso
     return torch.full_like(s, torch.nan)
 
 
-def l2_extreme(g: Rows, radius: Float[Tensor, "n 1"], room: Room | None = None) -> Rows:
+def l2_extreme(g: Rows, radius: Column, room: Room | None = None) -> Rows:
     """clip(t g) with the largest t that fits the ball.
 
     In units of the radius, with caps c_i <= 1 on |delta_i| and a = |g| / max |g|: if the coordinates M meet the
@@ -149,13 +149,13 @@ def l2_extreme(g: Rows, radius: Float[Tensor, "n 1"], room: Room | None = None) 
     return (unit.sign() * moved).clamp(*room)
 
 
-def linf_project(z: Rows, radius: Float[Tensor, "n 1"], room: Room | None = None) -> Rows:
+def linf_project(z: Rows, radius: Column, room: Room | None = None) -> Rows:
     """The nearest point of the cube (and the box)."""
     inside = torch.minimum(torch.maximum(z, -radius), radius)
     return inside if room is None else inside.clamp(*room)
 
 
-def l1_project(z: Rows, radius: Float[Tensor, "n 1"], room: Room | None = None) -> Rows:
+def l1_project(z: Rows, radius: Column, room: Room | None = None) -> Rows:
     """The nearest point of the l1 ball (and the box)."""
     inside = z.clone() if room is None else z.clamp(*room)
     a, cap = z.abs(), inside.abs()
@@ -174,9 +174,7 @@ def l1_project(z: Rows, radius: Float[Tensor, "n 1"], room: Room | None = None) 
     return shrunk.copysign_(z)
 
 
-def l1_threshold(
-    a: Rows, cap: Rows, total: Float[Tensor, "n 1"], radius: Float[Tensor, "n 1"]
-) -> Float[Tensor, "n 1"]:
+def l1_threshold(a: Rows, cap: Rows, total: Column, radius: Column) -> Column:
     """lam of the l1 projection by Newton's method in a bracket, without sorting; NaN where it gave up.
 
     S(lam) = sum_i min(max(a_i - lam, 0), cap_i), with cap_i <= a_i and total = S(0), is piecewise linear and
@@ -202,7 +200,7 @@ def l1_threshold(
     return torch.where(done, lam, torch.nan)
 
 
-def l1_threshold_sorted(a: Rows, cap: Rows, radius: Float[Tensor, "n 1"]) -> Float[Tensor, "n 1"]:
+def l1_threshold_sorted(a: Rows, cap: Rows, radius: Column) -> Column:
     """The same by sorting the ends of its pieces: slower, and sure.
 
     S has slope -1 for each i between a_i - cap_i and a_i; S(lam) = radius is solved on its piece.
@@ -220,7 +218,7 @@ def l1_threshold_sorted(a: Rows, cap: Rows, radius: Float[Tensor, "n 1"]) -> Flo
     return torch.where(cap.sum(1, keepdim=True) <= radius, 0.0, lam.clamp_min(0))
 
 
-def l1_extreme(g: Rows, radius: Float[Tensor, "n 1"], room: Room | None = None) -> Rows:
+def l1_extreme(g: Rows, radius: Column, room: Room | None = None) -> Rows:
     """The largest |g_i| first, each as far as the box lets it, until the radius is spent."""
     if room is None:
         return radius * l1_steepest(g)
@@ -230,7 +228,7 @@ def l1_extreme(g: Rows, radius: Float[Tensor, "n 1"], room: Room | None = None) 
     return torch.zeros_like(g).scatter(1, order, cap.minimum(left)) * g.sign()
 
 
-def linf_extreme(g: Rows, radius: Float[Tensor, "n 1"], room: Room | None = None) -> Rows:
+def linf_extreme(g: Rows, radius: Column, room: Room | None = None) -> Rows:
     """The corner that sign(g) points at."""
     return linf_project(radius * g.sign(), radius, room)
 

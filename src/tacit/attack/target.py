@@ -14,16 +14,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from tacit.attack.losses import Labels, Loss, Scores
+from tacit.attack.losses import Loss, Scores
 from tacit.attack.norms import positive
 from tacit.base.linalg import power
+from tacit.base.shapes import Labels, Numbers, Rows
 from tacit.errors import CallError, TacitError
 from tacit.nets import PolyReLUNet, TwoLayerNet
 from tacit.nets.kinds import kind_of
 from tacit.nets.poly_relu import without_dust
 from tacit.nn.modules import check_in_use
-
-Rows = Float[Tensor, "n D"]
 
 BY_QUERIES = "attack it by queries alone (black_box in Python, --black-box in the command)"
 # what torch and numpy say of inputs of a wrong shape
@@ -242,7 +241,7 @@ def module_target(model: torch.nn.Module, shape: tuple[int, ...]) -> Target:
 
 def loss_and_gradient(
     target: Target, x: Rows, y: Labels, loss: Loss
-) -> tuple[Scores, Float[Tensor, " n"], Rows]:
+) -> tuple[Scores, Numbers, Rows]:
     """Scores, the loss of each row and its gradient in the row."""
     scores, pullback = target.with_pullback(x)
     with torch.enable_grad():

@@ -21,13 +21,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Shaped
+from jaxtyping import Float
 from torch import Tensor
 
 from tacit.attack.losses import margin
 from tacit.attack.norms import Norm, known_norm, positive
 from tacit.attack.target import Target, loss_and_gradient, target_of
-from tacit.base.shapes import Rows
+from tacit.base.shapes import Column, Labels, Numbers, Rows, Which
 from tacit.data import ClusterMixture
 from tacit.errors import CallError, RunError
 
@@ -79,19 +79,19 @@ def signed_sum(mixture: ClusterMixture) -> Float[Tensor, " D"]:
 def broken_by(
     model: Any,
     x: Inputs,
-    y: Shaped[Tensor, " n"],
+    y: Labels,
     delta: Float[Tensor, "*shape"],
     *,
     signed: bool,
     box: tuple[float, float] | None = None,
-) -> Bool[Tensor, " n"]:
+) -> Which:
     """Whether x - y delta (signed) or x + delta, clipped to the box, is broken: margin <= 0."""
     target = target_of(model, tuple(x.shape[1:]))
     rows, signs = x.flatten(1), signs_of(y, signed)
     return margins(target, rows, y, signs, delta.reshape(1, -1), box) <= 0
 
 
-def signs_of(y: Shaped[Tensor, " n"], signed: bool) -> Float[Tensor, "n 1"]:
+def signs_of(y: Labels, signed: bool) -> Column:
     """What delta is multiplied by: -y (classes 0 and 1 as -1 and +1), or 1."""
     if not signed:
         return torch.ones(len(y), 1, device=y.device)
@@ -104,22 +104,15 @@ def signs_of(y: Shaped[Tensor, " n"], signed: bool) -> Float[Tensor, "n 1"]:
     )
 
 
-def moved(
-    x: Rows, signs: Float[Tensor, "n 1"], delta: Row, box: tuple[float, float] | None
-) -> Rows:
+def moved(x: Rows, signs: Column, delta: Row, box: tuple[float, float] | None) -> Rows:
     """The perturbed points."""
     at = x + signs.to(x.dtype) * delta
     return at if box is None else at.clamp(*box)
 
 
 def margins(
-    target: Target,
-    x: Rows,
-    y: Shaped[Tensor, " n"],
-    signs: Float[Tensor, "n 1"],
-    delta: Row,
-    box: tuple[float, float] | None,
-) -> Float[Tensor, " n"]:
+    target: Target, x: Rows, y: Labels, signs: Column, delta: Row, box: tuple[float, float] | None
+) -> Numbers:
     """The margin of every perturbed point, a chunk at a time."""
     parts = zip(x.split(ROWS), y.split(ROWS), signs.split(ROWS), strict=True)
     return torch.cat(
@@ -130,7 +123,7 @@ def margins(
 def learned_universal(
     model: Any,
     x: Inputs,
-    y: Shaped[Tensor, " n"],
+    y: Labels,
     radius: float,
     *,
     signed: bool,
@@ -172,8 +165,8 @@ class Learning:
 
     target: Target
     x: Rows
-    y: Shaped[Tensor, " n"]
-    signs: Float[Tensor, "n 1"]
+    y: Labels
+    signs: Column
     norm: Norm
     radius: float
     box: tuple[float, float] | None

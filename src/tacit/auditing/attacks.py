@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int64, Shaped
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from tacit.attack.ball.apgd import apgd
@@ -14,6 +14,7 @@ from tacit.attack.ball.task import Attacked
 from tacit.attack.losses import Loss, cross_entropy, margin
 from tacit.attack.shortest.minimal import minimal
 from tacit.auditing.task import Task
+from tacit.base.shapes import Labels, Numbers, Which
 from tacit.measure.robustness import not_monotone, shortest_broken
 from tacit.nets.kinds import kind_of
 
@@ -30,18 +31,18 @@ class Broken:
     a larger one.
     """
 
-    upper: Float[Tensor, " n"]
-    flat: Bool[Tensor, " n"]
-    stuck: Bool[Tensor, " n"]
-    lucky: Bool[Tensor, " n"]
-    unsteady: Bool[Tensor, " n"]
+    upper: Numbers
+    flat: Which
+    stuck: Which
+    lucky: Which
+    unsteady: Which
 
 
 @dataclass(frozen=True)
 class Second:
     """Lengths at which queries alone broke points (inf: none found), and the share of those tried."""
 
-    upper: Float[Tensor, " n"]
+    upper: Numbers
     share: float
 
 
@@ -111,9 +112,7 @@ def _black_box(task: Task, x: Tensor, y: Tensor) -> Broken:
     return read(task, black_box(model, x, y, task.radii, norm=norm, box=task.box, means=task.means))
 
 
-def second_look(
-    task: Task, x: Float[Tensor, "n ..."], y: Shaped[Tensor, " n"], left: Bool[Tensor, " n"]
-) -> Second:
+def second_look(task: Task, x: Float[Tensor, "n ..."], y: Labels, left: Which) -> Second:
     """Queries on a few of the points that are left at the largest radius, evenly from all.
 
     A search that sees no gradient and breaks what gradients did not is the mark of masked gradients (Athalye,
@@ -145,7 +144,7 @@ def read(task: Task, run: Attacked) -> Broken:
     )
 
 
-def won_by_chance(run: Attacked) -> Bool[Tensor, " n"]:
+def won_by_chance(run: Attacked) -> Which:
     """Points whose smallest success began at a random start."""
     random = torch.tensor(
         [name == "random" for name in run.starts] + [False], device=run.start.device

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Shaped
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from tacit.attack.losses import margin
@@ -34,6 +34,7 @@ from tacit.auditing.subject import Subject, importable_here, load_model, subject
 from tacit.auditing.task import Task
 from tacit.base.device import choose_device
 from tacit.base.progress import Progress, Silent
+from tacit.base.shapes import Labels, Numbers, Which
 from tacit.base.statistics import proportion
 from tacit.certify.choice import Certificate
 from tacit.errors import CallError
@@ -53,8 +54,8 @@ class Seen:
     share `loose` of a length, and the length `fixed`.
     """
 
-    right: Bool[Tensor, " n"]
-    changed: Bool[Tensor, " n"]
+    right: Which
+    changed: Which
     proved: Float[Tensor, " m"]
     reachable: Float[Tensor, " m"]
     reached: Float[Tensor, " m"]
@@ -157,23 +158,21 @@ def _perturbed() -> Iterator[None]:
         ) from error
 
 
-def _spread(seen: Seen, values: Float[Tensor, " m"]) -> Float[Tensor, " n"]:
+def _spread(seen: Seen, values: Float[Tensor, " m"]) -> Numbers:
     """Numbers of the points that are right as numbers of all points, 0 elsewhere."""
     whole = torch.zeros(len(seen.right), dtype=torch.float64)
     whole[seen.right] = values
     return whole
 
 
-def _left(task: Task, seen: Seen) -> Bool[Tensor, " n"]:
+def _left(task: Task, seen: Seen) -> Which:
     """Points that the attack has not broken at the largest radius, and that are not proved to be robust there."""
     most = max(task.radii, default=torch.inf)  # without a radius > 0 nothing is attacked
     known = torch.minimum(seen.reached, seen.reachable)
     return _spread(seen, ((known > most) & (seen.proved <= most)).double()) > 0
 
 
-def _intervals(
-    seen: Seen, others: Float[Tensor, " n"]
-) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
+def _intervals(seen: Seen, others: Numbers) -> tuple[Numbers, Numbers]:
     """Each point's radius from below and above; 0 where the point is not right.
 
     `others` are lengths of perturbations that broke points and that are not the attack's.
@@ -187,7 +186,7 @@ def _intervals(
     return torch.minimum(lower, reachable), torch.minimum(reached, reachable)
 
 
-def _beaten(task: Task, seen: Seen, pushed: Float[Tensor, " n"]) -> float:
+def _beaten(task: Task, seen: Seen, pushed: Numbers) -> float:
     """The share of the right points that a universal perturbation broke at a radius where the attack had not."""
     attacked = torch.minimum(seen.reached, seen.reachable)
     return _share(_between(task, pushed[seen.right], attacked))
@@ -203,9 +202,7 @@ def _share(flags: Bool[Tensor, " k"]) -> float:
     return float(flags.double().mean()) if len(flags) else 0.0
 
 
-def _shares(
-    task: Task, seen: Seen, lower: Float[Tensor, " n"], upper: Float[Tensor, " n"]
-) -> dict[str, float]:
+def _shares(task: Task, seen: Seen, lower: Numbers, upper: Numbers) -> dict[str, float]:
     """The number of each kind of flag that the batches tell of."""
     undecided = _between(task, lower[seen.right], upper[seen.right])
     return {
@@ -223,7 +220,7 @@ def _watched(
     certificate: Certificate,
     attack: Attack,
     x: Float[Tensor, "n ..."],
-    y: Shaped[Tensor, " n"],
+    y: Labels,
     batch: int,
     progress: Progress,
 ) -> Seen:
@@ -244,7 +241,7 @@ def _watched(
     return Seen(*(torch.cat([getattr(part, one.name) for part in seen]) for one in fields(Seen)))
 
 
-def _check_signs(subject: Subject, scores: Float[Tensor, "n ..."], y: Shaped[Tensor, " n"]) -> None:
+def _check_signs(subject: Subject, scores: Float[Tensor, "n ..."], y: Labels) -> None:
     """One output that changes and is never negative is no score of which the sign is the class."""
     low, high = scores.min(), scores.max()
     if subject.outputs == 1 and len(y.unique()) == 2 and bool(0 <= low < high):
@@ -260,7 +257,7 @@ def _one_batch(
     attack: Attack,
     exact: Subject | None,
     x: Float[Tensor, "n ..."],
-    y: Shaped[Tensor, " n"],
+    y: Labels,
     scores: Float[Tensor, "n ..."],
 ) -> Seen:
     """Certificate and attack of the points that are right."""
@@ -290,7 +287,7 @@ def _one_batch(
 
 
 def _class_means(
-    x: Float[Tensor, "n ..."], y: Shaped[Tensor, " n"], subject: Subject
+    x: Float[Tensor, "n ..."], y: Labels, subject: Subject
 ) -> Float[Tensor, "C ..."] | None:
     """The mean of each class (one output: of -1, then of +1), or None where a class has no point."""
     index = ((y + 1) / 2).long() if subject.outputs == 1 else y

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Float
 from torch import Tensor
 
 from tacit.attack.norms import Norm, known_norm
+from tacit.base.shapes import Labels, Rows
 from tacit.errors import CallError
 
 STEPS = 8  # of the radii that are chosen where none are given
@@ -68,9 +69,7 @@ def within_reach(radii: Sequence[float], dtype: torch.dtype) -> None:
         )
 
 
-def natural_radii(
-    x: Float[Tensor, "n D"], y: Shaped[Tensor, " n"], norm: Norm
-) -> tuple[float, ...]:
+def natural_radii(x: Rows, y: Labels, norm: Norm) -> tuple[float, ...]:
     """Eight equal steps to half the median distance between a point and the nearest of another class.
 
     No classifier that is right on both ends of such a pair is robust beyond half of it at both. Rounded to two
@@ -89,7 +88,7 @@ def natural_radii(
     return tuple(float(f"{reach * step / STEPS:.2g}") for step in range(1, STEPS + 1))
 
 
-def _spread(x: Float[Tensor, "n D"]) -> Float[Tensor, "m D"]:
+def _spread(x: Rows) -> Float[Tensor, "m D"]:
     """At most PAIRS rows, evenly from all."""
     return x[:: math.ceil(len(x) / PAIRS)]
 

@@ -7,11 +7,10 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Float
 from scipy.stats import beta, binom, t
-from torch import Tensor
 
 from tacit.base.estimate import Estimate
+from tacit.base.shapes import Numbers
 from tacit.errors import CallError
 
 
@@ -47,7 +46,7 @@ def mean_of(values: npt.ArrayLike, *, of: int = 1, over: str = "seeds") -> Estim
     return Estimate(value, value - half, value + half, n, over)
 
 
-def critical_radius(radii: Float[Tensor, " n"], *, of: int = 1, over: str = "points") -> Estimate:
+def critical_radius(radii: Numbers, *, of: int = 1, over: str = "points") -> Estimate:
     """The median over points, with its exact 95% interval between two order statistics.
 
     With x_(1) <= ... <= x_(n), x_(k) is above the median with probability P(Binomial(n, 1/2) < k) at most,

@@ -18,14 +18,15 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.attack.norms import L2, Norm
+from tacit.base.shapes import Numbers, Rows
 from tacit.certify.interval import Radii, exactly
 
 
 def plane_distance(
-    excess: Float[Tensor, " n"],
+    excess: Numbers,
     normal: Float[Tensor, " D"],
     norm: Norm,
-    lost_excess: Float[Tensor, " n"],
+    lost_excess: Numbers,
     lost_normal: Float[Tensor, ""],
 ) -> Radii:
     """Distance to {z <= 0} where z = `excess` and grad z = `normal`: 0 inside, inf if never reached.
@@ -42,21 +43,15 @@ def plane_distance(
     return Radii(lower, upper).unless(excess <= 0)
 
 
-def linear_radius(
-    u: Float[Tensor, " D"],
-    b: float,
-    x: Float[Tensor, "n D"],
-    y: Float[Tensor, " n"],
-    norm: Norm = L2,
-) -> Radii:
+def linear_radius(u: Float[Tensor, " D"], b: float, x: Rows, y: Numbers, norm: Norm = L2) -> Radii:
     """The radius of f = <u, x> + b."""
     lost = rounding(x) * (x.norm(dim=1) * u.norm() + abs(b))
     return plane_distance(y * (x @ u + b), u, norm, lost, rounding(x) * norm.dual(u[None])[0])
 
 
 def two_neuron_radius(
-    x: Float[Tensor, "n D"],
-    y: Float[Tensor, " n"],
+    x: Rows,
+    y: Numbers,
     w: Float[Tensor, "2 D"],
     a: Float[Tensor, " 2"],
     b: Float[Tensor, " 2"],
@@ -84,6 +79,6 @@ def two_neuron_radius(
     return Radii(lower, upper)
 
 
-def rounding(x: Float[Tensor, "n D"]) -> float:
+def rounding(x: Rows) -> float:
     """What a sum of D products may lose in float64, of the sum of their sizes."""
     return 2.3e-16 * (x.shape[1] + 4)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Float
 from torch import Tensor
 
 from tacit.attack.ball.task import known_labels
@@ -13,6 +13,7 @@ from tacit.attack.norms import L2, Norm, known_norm
 from tacit.attack.shortest.minimal import minimal
 from tacit.attack.shortest.reduce import reduce_net
 from tacit.base.checks import check_finite
+from tacit.base.shapes import Labels, Numbers, Rows
 from tacit.certify.halfspaces import linear_radius, two_neuron_radius
 from tacit.certify.interval import Radii, exactly, intersect, stack
 from tacit.certify.logits.radius import logits_radius
@@ -41,9 +42,6 @@ MOST_EXACT = 400  # nearest neighbour: up to this many points get a quadratic pr
 MOST_SEARCHED = 2000  # two-layer nets that are neither a pair nor orthogonal: branch and bound each
 WORK = 32_000  # points times features of a PolyReLUNet that get a certificate: a minute or two on a core
 
-Points = Float[Tensor, "n D"]
-Labels = Shaped[Tensor, " n"]
-
 
 @dataclass(frozen=True)
 class Question:
@@ -58,7 +56,7 @@ class Question:
     up_to: float = math.inf
     attacked: bool = True
     searched: bool = True
-    upper: Float[Tensor, " n"] | None = None
+    upper: Numbers | None = None
 
 
 def radius(
@@ -98,7 +96,7 @@ def answered(classifier: Any, x: Float[Tensor, "n ..."], y: Labels, question: Qu
     return asked_of(classifier, "radius").certificate(classifier, x.to(torch.float64), y, question)
 
 
-def signed(y: Labels) -> Float[Tensor, " n"]:
+def signed(y: Labels) -> Numbers:
     """Labels of +-1, in float64."""
     if not ((y == 1) | (y == -1)).all():
         raise CallError("y: labels are -1 or +1")
@@ -113,38 +111,38 @@ def only_l2(net: Any, question: Question) -> None:
         )
 
 
-def rule_radius(rule: Linear, x: Points, y: Labels, question: Question) -> Radii:
+def rule_radius(rule: Linear, x: Rows, y: Labels, question: Question) -> Radii:
     """Exact, in any norm."""
     return linear_radius(rule.u, rule.b, x, signed(y), question.norm)
 
 
-def bayes_rule_radius(rule: BayesRule, x: Points, y: Labels, question: Question) -> Radii:
+def bayes_rule_radius(rule: BayesRule, x: Rows, y: Labels, question: Question) -> Radii:
     """An interval in l2."""
     only_l2(rule, question)
     return bayes_radius(rule, x, signed(y))
 
 
-def neighbour_radius(rule: NearestNeighbour, x: Points, y: Labels, question: Question) -> Radii:
+def neighbour_radius(rule: NearestNeighbour, x: Rows, y: Labels, question: Question) -> Radii:
     """Exact in l2 for few points, else an interval."""
     only_l2(rule, question)
     return (nearest_radius if len(x) <= MOST_EXACT else nearest_bounds)(rule, x, signed(y))
 
 
-def many_class_radius(net: MultiClassNet, x: Points, y: Labels, question: Question) -> Radii:
+def many_class_radius(net: MultiClassNet, x: Rows, y: Labels, question: Question) -> Radii:
     """By structure: the net of li2025, Prop. 4.8, or any other."""
     only_l2(net, question)
     find = multiclass_radius if prop48_centres(net) is None else prop48_radius
     return find(net, x, signed(y))
 
 
-def poly_relu_radius(net: PolyReLUNet, x: Points, y: Labels, question: Question) -> Radii:
+def poly_relu_radius(net: PolyReLUNet, x: Rows, y: Labels, question: Question) -> Radii:
     """As a head whose classes are one output each."""
     if len(net.v) == 1:
         raise CallError("the PolyReLUNet has one logit")
     return head_radius(Head(net, torch.arange(len(net.v), device=x.device)), x, y, question)
 
 
-def head_radius(head: Head, x: Points, y: Labels, question: Question) -> Radii:
+def head_radius(head: Head, x: Rows, y: Labels, question: Question) -> Radii:
     """Certified from below; from above the shortest perturbation that was found."""
     y, norm = known_labels(y, x, False, int(head.owner.max()) + 1), question.norm
     proved = logits_radius(head.net, x, y, norm=norm, labels=None if head.whole else head.owner)
@@ -159,7 +157,7 @@ def proved_points(net: PolyReLUNet | Head) -> int:
     return max(1, WORK // (net.inputs or 1))
 
 
-def two_layer_radius(net: TwoLayerNet, x: Points, y: Labels, question: Question) -> Radii:
+def two_layer_radius(net: TwoLayerNet, x: Rows, y: Labels, question: Question) -> Radii:
     """By structure: two neurons of opposite sign, orthogonal neurons, anything else."""
     y, norm, ties_break, up_to = signed(y), question.norm, question.ties_break, question.up_to
     if not ties_break and net.p != 1:
@@ -189,7 +187,7 @@ def two_layer_radius(net: TwoLayerNet, x: Points, y: Labels, question: Question)
     return found if known is None else intersect(found, known)
 
 
-def closed_form(net: TwoLayerNet, x: Points, y: Float[Tensor, " n"], question: Question) -> Radii:
+def closed_form(net: TwoLayerNet, x: Rows, y: Numbers, question: Question) -> Radii:
     """The lower end of `poly.norm` alone: branch and bound over a hundred neurons takes a minute."""
     if net.p == 1 or net.b is not None or question.norm is not L2:
         raise CallError("a closed form is known for PolyReLU nets (p > 1) without biases, in l2")

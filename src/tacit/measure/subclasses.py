@@ -25,7 +25,7 @@ from torch import Tensor
 
 from tacit.base.checks import check_finite
 from tacit.base.linalg import unit_rows
-from tacit.base.shapes import Rows
+from tacit.base.shapes import Labels, Rows
 from tacit.errors import CallError
 
 MOST = 10  # subclasses of a class
@@ -44,7 +44,7 @@ class Subclasses:
 
 
 def discover(
-    x: Rows, y: Shaped[Tensor, " n"], generator: torch.Generator, count: int | None = None
+    x: Rows, y: Labels, generator: torch.Generator, count: int | None = None
 ) -> Subclasses:
     """Subclasses within the classes y, numbered through all classes: labels to train a multi-class net on.
 
@@ -57,7 +57,7 @@ def discover(
 
 
 def find_subclasses(
-    x: Rows, y: Shaped[Tensor, " n"], generator: torch.Generator, count: int | None = None
+    x: Rows, y: Labels, generator: torch.Generator, count: int | None = None
 ) -> Int64[Tensor, " n"]:
     """A number for each point, 0..k-1 within its class; k is `count`, or chosen by the data."""
     if count is not None and count < 1:

@@ -27,7 +27,7 @@ from tacit.attack.ball.search import Descent, Search
 from tacit.attack.ball.task import Attacked, Box, task_of
 from tacit.attack.losses import margin
 from tacit.attack.norms import Norm, known_norm
-from tacit.base.shapes import Numbers, Rows, Which
+from tacit.base.shapes import Column, Numbers, Rows, Which
 from tacit.errors import CallError
 
 MOMENTUM = 0.25
@@ -57,7 +57,7 @@ class Run:
     best: Rows
     best_down: Rows
     best_value: Numbers
-    step: Float[Tensor, "n 1"]
+    step: Column
     fell: Numbers
     checked: Numbers
     kept: Which
@@ -166,7 +166,7 @@ def sparse_direction(search: Search, delta: Rows, down: Rows, k: Numbers) -> Row
     return chosen / chosen.abs().sum(1, keepdim=True).clamp_min(1)
 
 
-def kth_largest(t: Rows, k: Int[Tensor, "n 1"]) -> Float[Tensor, "n 1"]:
+def kth_largest(t: Rows, k: Int[Tensor, "n 1"]) -> Column:
     """The k-th largest entry of each row, 1 <= k <= D."""
     # numpy sorts numbers without their places, twenty times faster than torch
     ordered = t.sort(dim=1).values if t.is_cuda else torch.from_numpy(np.sort(t.numpy(), axis=1))

@@ -17,10 +17,10 @@ from torch import Tensor
 from tacit.attack.ball.driver import AnyStart, attack
 from tacit.attack.ball.search import Descent, Search
 from tacit.attack.ball.task import Attacked, Box, Task, task_of
-from tacit.attack.losses import Labels, margin
+from tacit.attack.losses import margin
 from tacit.attack.norms import Norm, uniform
 from tacit.attack.shortest.rays import first_crossing
-from tacit.base.shapes import Numbers, Rows
+from tacit.base.shapes import Labels, Numbers, Rows
 from tacit.errors import CallError
 
 SHARE_AT_FIRST = 0.5

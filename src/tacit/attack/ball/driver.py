@@ -13,11 +13,11 @@ from torch import Tensor
 from tacit.attack.ball.search import Descent, Search, downhill
 from tacit.attack.ball.starts import NAMES, Landmarks, Start, landmarks_of, starts_of, towards
 from tacit.attack.ball.task import Attacked, Task, room_of, sealed
-from tacit.attack.losses import Labels, Loss, margin, others
+from tacit.attack.losses import Loss, margin, others
 from tacit.attack.norms import Room
 from tacit.attack.target import loss_and_gradient
 from tacit.base.checks import check_finite
-from tacit.base.shapes import Numbers, Rows, Which
+from tacit.base.shapes import Labels, Numbers, Rows, Which
 from tacit.errors import CallError
 
 SMALLER = "smaller radius"

@@ -15,10 +15,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from tacit.attack.losses import Labels, Loss, Scores, cross_entropy, margin, others, targeted
+from tacit.attack.losses import Loss, Scores, cross_entropy, margin, others, targeted
 from tacit.attack.norms import Norm, Room
 from tacit.attack.target import Target
-from tacit.base.shapes import Numbers, Rows
+from tacit.base.shapes import Column, Labels, Numbers, Rows
 
 State = TypeVar("State")
 
@@ -35,7 +35,7 @@ class Search:
     generator: torch.Generator
     x: Rows
     y: Labels
-    radius: Float[Tensor, "n 1"]
+    radius: Column
     room: Room | None
     goal: Labels | None
     point: Int[Tensor, " n"]
@@ -103,7 +103,7 @@ class Search:
         self.point, self.id = self.point[live], self.id[live]
         return replace(state, **{f.name: getattr(state, f.name)[live] for f in fields(state)})  # type: ignore[type-var,arg-type]
 
-    def move(self, delta: Rows, way: Rows, length: float | Float[Tensor, "n 1"]) -> Rows:
+    def move(self, delta: Rows, way: Rows, length: float | Column) -> Rows:
         """A step of that length in radii; a fresh random point of the ball where there is no way down."""
         moved = torch.addcmul(delta, way, length * self.radius)
         lost = way.norm(dim=1, keepdim=True) == 0

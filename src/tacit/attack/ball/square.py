@@ -27,7 +27,7 @@ from tacit.attack.ball.search import Search
 from tacit.attack.ball.task import Attacked, Box, task_of
 from tacit.attack.losses import margin
 from tacit.attack.norms import Norm, l2_size, l2_steepest, positive
-from tacit.base.shapes import Rows
+from tacit.base.shapes import Column, Rows
 from tacit.errors import CallError
 
 Shape = tuple[int, int, int]
@@ -129,7 +129,7 @@ def stripes(like: Rows, image: Shape, generator: torch.Generator) -> Rows:
 
 
 def signed_square(
-    delta: Rows, radius: Float[Tensor, "n 1"], image: Shape, side: int, generator: torch.Generator
+    delta: Rows, radius: Column, image: Shape, side: int, generator: torch.Generator
 ) -> Rows:
     """The square at the radius, one sign a channel."""
     at = windows(delta, image, side, generator)
@@ -173,7 +173,7 @@ def grid_of_bumps(like: Rows, image: Shape, generator: torch.Generator) -> Rows:
 
 
 def moved_bumps(
-    delta: Rows, radius: Float[Tensor, "n 1"], image: Shape, side: int, generator: torch.Generator
+    delta: Rows, radius: Column, image: Shape, side: int, generator: torch.Generator
 ) -> Rows:
     """One square emptied, its share of the ball given to another."""
     to, source = (windows(delta, image, side, generator).flatten(1) for _ in range(2))

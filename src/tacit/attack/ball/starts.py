@@ -18,13 +18,10 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
-from tacit.attack.losses import Labels
 from tacit.attack.norms import Norm, Room
+from tacit.base.shapes import Column, Labels, Rows
 from tacit.nets import TwoLayerNet
 from tacit.nets.kinds import kind_of
-
-Rows = Float[Tensor, "n D"]
-Radius = Float[Tensor, "n 1"]
 
 NAMES = ("zero", "gradient", "random", "towards")
 MOST_TOWARDS = 10
@@ -39,7 +36,7 @@ class Start:
     """
 
     name: str
-    at: Callable[[Radius], Rows]
+    at: Callable[[Column], Rows]
     goal: Labels | None = None
 
 
@@ -77,9 +74,7 @@ def landmarks_of(
     return Landmarks(rows, label, directions is None, min(count, MOST_TOWARDS))
 
 
-def heaviest_neurons(
-    net: TwoLayerNet,
-) -> tuple[Float[Tensor, "k D"], Float[Tensor, " k"]]:
+def heaviest_neurons(net: TwoLayerNet) -> tuple[Float[Tensor, "k D"], Float[Tensor, " k"]]:
     """Neurons of both signs, and their signs."""
     kept = torch.cat([apart(net, sign) for sign in (1, -1)])
     return net.w[kept], net.v[kept].sign()
@@ -119,12 +114,12 @@ def towards_one(
 ) -> Start:
     """Towards landmark pick[i] from point i."""
 
-    def to_point(radius: Radius) -> Rows:
+    def to_point(radius: Column) -> Rows:
         way = marks.rows[pick] - x
         size = norm.size(way).unsqueeze(1)
         return norm.project(way * torch.where(size > radius, radius / size, 1.0), radius, room)
 
-    def along(radius: Radius) -> Rows:
+    def along(radius: Column) -> Rows:
         return norm.extreme(marks.rows[pick], radius, room)
 
     return Start(name, to_point if marks.points else along, marks.label[pick])

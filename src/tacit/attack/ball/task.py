@@ -9,14 +9,13 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from tacit.attack.losses import Labels
 from tacit.attack.norms import Norm, Room, known_norm
 from tacit.attack.target import Target, target_of
 from tacit.base.checks import check_finite
+from tacit.base.shapes import Labels, Numbers, Rows, Which
 from tacit.errors import CallError, RunError
 from tacit.nets.kinds import first_tensor
 
-Rows = Float[Tensor, "n D"]
 Box = tuple[float, float]
 
 NUMBERS_AT_ONCE = 2**20  # a few MB stay in the cache of a core
@@ -43,8 +42,8 @@ class Attacked:
     alone: Bool[Tensor, "R n"]
     start: Int[Tensor, "R n"]
     starts: tuple[str, ...]
-    clean: Float[Tensor, " n"]
-    flat: Bool[Tensor, " n"]
+    clean: Numbers
+    flat: Which
 
     @property
     def robust_accuracy(self) -> Float[Tensor, " R"]:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Float
 from torch import Tensor
 
 from tacit.attack.losses import margin
@@ -33,6 +33,7 @@ from tacit.attack.shortest.two_layer import (
 from tacit.attack.shortest.walk import shortest_by_walk
 from tacit.attack.target import Target, target_of
 from tacit.base.checks import check_finite
+from tacit.base.shapes import Labels, Numbers, Rows
 from tacit.errors import CallError, RunError
 from tacit.nets import TwoLayerNet
 from tacit.nets.kinds import kind_of
@@ -59,14 +60,14 @@ class Candidate:
     """Perturbations in reduced coordinates, whether there is one, and the way further into the broken set."""
 
     delta: Float[Tensor, "n r"]
-    length: Float[Tensor, " n"]
+    length: Numbers
     inward: Float[Tensor, "n r"]
 
 
 def minimal(
     model: Any,
     x: Points,
-    y: Shaped[Tensor, " n"],
+    y: Labels,
     *,
     norm: float | str | Norm = 2,
     box: tuple[float, float] | None = None,
@@ -104,12 +105,12 @@ def minimal(
 
 def by_walk(
     target: Target,
-    x: Float[Tensor, "n D"],
-    y: Shaped[Tensor, " n"],
+    x: Rows,
+    y: Labels,
     norm: Norm,
     box: tuple[float, float] | None,
     generator: torch.Generator,
-    hints: list[Float[Tensor, "n D"]],
+    hints: list[Rows],
 ) -> Found:
     """In the whole space."""
     here = (margins(target, x, y) > 0).nonzero().squeeze(1)
@@ -129,13 +130,8 @@ def by_walk(
 
 
 def moved_on(
-    target: Target,
-    x: Float[Tensor, "n D"],
-    y: Shaped[Tensor, " n"],
-    norm: Norm,
-    room: Room | None,
-    delta: Float[Tensor, "n D"],
-) -> Float[Tensor, "n D"]:
+    target: Target, x: Rows, y: Labels, norm: Norm, room: Room | None, delta: Rows
+) -> Rows:
     """`delta` stretched by the least hair that breaks; 0 where none does (scores may depend on the batch)."""
     out = torch.zeros_like(delta)
     here = (norm.size(delta) > 0).nonzero().squeeze(1)
@@ -156,9 +152,7 @@ def hairs(dtype: torch.dtype, spread: float = 0.0) -> list[float]:
     return [least * 10**k for k in range(16) if least * 10**k <= MOST_HAIR]
 
 
-def by_structure(
-    net: TwoLayerNet, x: Float[Tensor, "n D"], y: Shaped[Tensor, " n"], generator: torch.Generator
-) -> Found:
+def by_structure(net: TwoLayerNet, x: Rows, y: Labels, generator: torch.Generator) -> Found:
     """In the span of the merged neurons, in float64; verified on the given net."""
     if not ((y == 1) | (y == -1)).all():
         raise CallError("y: the labels of a one-output net are -1 or +1")
@@ -186,7 +180,7 @@ def by_structure(
     return verified(net, reduced, x, y, candidates)
 
 
-def project(x: Float[Tensor, "n D"], axes: Float[Tensor, "D r"]) -> Float[Tensor, "n r"]:
+def project(x: Rows, axes: Float[Tensor, "D r"]) -> Float[Tensor, "n r"]:
     """Coordinates in the span, in float64, a chunk at a time."""
     return torch.cat([part.to(axes.dtype) @ axes for part in x.split(ROWS)])
 
@@ -237,18 +231,11 @@ def search(side: Side, x: Float[Tensor, "n r"], generator: torch.Generator) -> l
     else:
         pieces = nearest_pieces(side, z, best, z.unsqueeze(1) + starts @ side.u.T > 0)
     depth = (1 + z.abs().amax(1, keepdim=True)) * (pieces.inward @ side.u)
-    return [
-        Candidate(pieces.nu @ side.u, pieces.length, depth),
-        Candidate(delta, best, delta),
-    ]
+    return [Candidate(pieces.nu @ side.u, pieces.length, depth), Candidate(delta, best, delta)]
 
 
 def verified(
-    net: TwoLayerNet,
-    reduced: Reduced,
-    x: Float[Tensor, "n D"],
-    y: Shaped[Tensor, " n"],
-    candidates: list[Candidate],
+    net: TwoLayerNet, reduced: Reduced, x: Rows, y: Labels, candidates: list[Candidate]
 ) -> Found:
     """The shortest candidate of each point that breaks the given net, moved on by a hair where it must."""
     target = target_of(net, tuple(x.shape[1:]))
@@ -279,9 +266,7 @@ def verified(
     return Found(radius.to(x.dtype), out)
 
 
-def margins(
-    target: Target, x: Float[Tensor, "n D"], y: Shaped[Tensor, " n"]
-) -> Float[Tensor, " n"]:
+def margins(target: Target, x: Rows, y: Labels) -> Numbers:
     """The margin of each row by the model itself, a chunk at a time."""
     parts = zip(x.split(ROWS), y.split(ROWS), strict=True)
     return torch.cat([margin(target.scores(at), label) for at, label in parts])

@@ -10,14 +10,13 @@ way.)
 """
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
-from tacit.attack.losses import Labels, margin, targeted
+from tacit.attack.losses import margin, targeted
 from tacit.attack.norms import Norm, Room, positive
 from tacit.attack.shortest.two_layer import root
 from tacit.attack.target import Target, loss_and_gradient
-from tacit.base.shapes import Numbers, Rows
+from tacit.base.shapes import Column, Labels, Numbers, Rows
 
 GRID = 10
 ROOT_STEPS = 8
@@ -37,8 +36,6 @@ RESTARTS = (
 KICKS = 2  # of the best perturbation, by KICK of its size, each followed by another walk
 KICK = 0.5
 HALVINGS = 40  # of the multiplier in a box: to 1e-12 of its range
-
-Column = Float[Tensor, "n 1"]
 
 
 def shortest_by_walk(

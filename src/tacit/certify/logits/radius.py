@@ -25,6 +25,7 @@ from torch import Tensor
 
 from tacit.attack.norms import L1, L2, Norm, known_norm
 from tacit.base.checks import check_finite
+from tacit.base.shapes import Rows
 from tacit.certify.interval import Radii, at_least
 from tacit.certify.logits.ball import Moments, ball_bound, no_moments
 from tacit.certify.logits.pairs import EDGE, Pairs, linear_bound, pairs_of, turned
@@ -48,7 +49,7 @@ LONGEST = 1e100  # lengths beyond it, or below its inverse, cannot be squared sa
 
 def logits_radius(
     net: PolyReLUNet,
-    x: Float[Tensor, "n D"],
+    x: Rows,
     y: Int[Tensor, " n"],
     *,
     norm: float | str | Norm = 2,
@@ -73,7 +74,7 @@ def logits_radius(
 
 def logits_certified(
     net: PolyReLUNet,
-    x: Float[Tensor, "n D"],
+    x: Rows,
     y: Int[Tensor, " n"],
     radii: Float[Tensor, " R"],
     *,
@@ -109,8 +110,8 @@ def logits_certified(
 
 
 def prepared(
-    net: PolyReLUNet, x: Float[Tensor, "n D"], y: Int[Tensor, " n"], labels: Tensor | None
-) -> tuple[PolyReLUNet, Float[Tensor, "n D"]]:
+    net: PolyReLUNet, x: Rows, y: Int[Tensor, " n"], labels: Tensor | None
+) -> tuple[PolyReLUNet, Rows]:
     """One finite net and its points in float64; labels that fit."""
     if net.w.dim() != 2:
         raise CallError("an ensemble is certified member by member: pass one net at a time")
@@ -147,11 +148,7 @@ def prepared(
 
 
 def rivals_of(
-    net: PolyReLUNet,
-    x: Float[Tensor, "n D"],
-    y: Int[Tensor, " n"],
-    labels: Int[Tensor, " C"] | None,
-    norm: Norm,
+    net: PolyReLUNet, x: Rows, y: Int[Tensor, " n"], labels: Int[Tensor, " C"] | None, norm: Norm
 ) -> tuple[Int[Tensor, " n"], Int[Tensor, "n R"], Float[Tensor, " C"]]:
     """The own logit, the rivals (nearest first, -1 where there are no more) and what each must stay below by."""
     C = len(net.v)
@@ -172,7 +169,7 @@ def rivals_of(
 
 def chunks(
     net: PolyReLUNet,
-    x: Float[Tensor, "n D"],
+    x: Rows,
     own: Int[Tensor, " n"],
     rival: Int[Tensor, " n"],
     tau: Float[Tensor, " C"],

@@ -26,6 +26,7 @@ from jaxtyping import Float
 from scipy.optimize import nnls
 from torch import Tensor
 
+from tacit.base.shapes import Numbers, Rows
 from tacit.certify.interval import Radii, exactly
 from tacit.nets import NearestNeighbour
 from tacit.nets.rules import squared_distances
@@ -51,7 +52,7 @@ class Cells:
         own, opp = rule.x[rule.y * sign > 0], rule.x[rule.y * sign < 0]
         return cls(own, opp, squared_distances(own, opp))
 
-    def depths(self, x: Float[Tensor, "n D"]) -> tuple[Float[Tensor, "n m"], Float[Tensor, "n m"]]:
+    def depths(self, x: Rows) -> tuple[Float[Tensor, "n m"], Float[Tensor, "n m"]]:
         """For each opposite j: max_i h_ij, and the length of the segment to x_j after which all
         half-spaces of C_j hold."""
         d_own = squared_distances(x, self.own).unsqueeze(2)
@@ -65,9 +66,7 @@ class Cells:
         return depth, entry * d_opp.squeeze(1).sqrt()
 
 
-def nearest_bounds(
-    rule: NearestNeighbour, x: Float[Tensor, "n D"], y: Float[Tensor, " n"]
-) -> Radii:
+def nearest_bounds(rule: NearestNeighbour, x: Rows, y: Numbers) -> Radii:
     """Lower and upper bounds, without a quadratic program."""
     lower, upper = torch.zeros_like(y), torch.zeros_like(y)
     for sign in (1, -1):
@@ -78,9 +77,7 @@ def nearest_bounds(
     return Radii(lower, upper).unless(y * rule(x) <= 0)
 
 
-def nearest_radius(
-    rule: NearestNeighbour, x: Float[Tensor, "n D"], y: Float[Tensor, " n"]
-) -> Radii:
+def nearest_radius(rule: NearestNeighbour, x: Rows, y: Numbers) -> Radii:
     """Exact radii, by quadratic programs over the cells that could hold the nearest broken point."""
     broken = y * rule(x) <= 0
     radius = torch.zeros_like(y)

@@ -16,6 +16,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from tacit.base.shapes import Numbers, Rows
 from tacit.certify.interval import Radii, between
 from tacit.certify.nearest.radius import least_distance, nearest_bounds
 from tacit.nets import NearestNeighbour
@@ -25,12 +26,7 @@ TRIED = 3
 SLACK = 1e-9  # relative: rounding
 
 
-def cluster_nearest(
-    rule: NearestNeighbour,
-    z: Int[Tensor, " m"],
-    x: Float[Tensor, "n D"],
-    y: Float[Tensor, " n"],
-) -> Radii:
+def cluster_nearest(rule: NearestNeighbour, z: Int[Tensor, " m"], x: Rows, y: Numbers) -> Radii:
     """The interval of each point; z is the cluster of each training point of the rule."""
     known = nearest_bounds(rule, x, y)
     lower, upper = known.lower.clone(), known.upper.clone()

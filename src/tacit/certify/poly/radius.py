@@ -30,13 +30,12 @@ too.
 import math
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from tacit.attack.norms import Norm, known_norm
 from tacit.attack.shortest.minimal import minimal
 from tacit.attack.shortest.reduce import Reduced, reduce_net
 from tacit.base.checks import check_finite
+from tacit.base.shapes import Numbers, Rows
 from tacit.certify.interval import Radii, between
 from tacit.certify.poly.merge import shifted
 from tacit.certify.poly.norm import norm_lower
@@ -49,12 +48,7 @@ BUDGET = 2000  # nodes a point
 
 
 def poly_radius(
-    net: TwoLayerNet,
-    x: Float[Tensor, "n D"],
-    y: Float[Tensor, " n"],
-    *,
-    norm: float | str | Norm = 2,
-    budget: int = BUDGET,
+    net: TwoLayerNet, x: Rows, y: Numbers, *, norm: float | str | Norm = 2, budget: int = BUDGET
 ) -> Radii:
     """The radius of each point (x, y), y in {-1, +1}, in `norm`, as a proved interval; float64, p > 1, no biases.
 
@@ -80,13 +74,13 @@ def poly_radius(
 def one_class(
     net: TwoLayerNet,
     reduced: Reduced,
-    x: Float[Tensor, "n D"],
+    x: Rows,
     sign: int,
-    upper: Float[Tensor, " n"],
-    delta: Float[Tensor, "n D"],
+    upper: Numbers,
+    delta: Rows,
     norm: Norm,
     budget: int,
-) -> Float[Tensor, " n"]:
+) -> Numbers:
     """The lower ends of points of one class that are not broken already."""
     flat = norm.order == 2
     stretch = math.sqrt(x.shape[1]) if norm.order == math.inf else 1.0
@@ -99,9 +93,7 @@ def one_class(
     return tree_lower(problem, norm, delta, lower, budget)
 
 
-def breaking(
-    net: TwoLayerNet, x: Float[Tensor, "n D"], y: Float[Tensor, " n"], norm: Norm
-) -> tuple[Float[Tensor, " n"], Float[Tensor, "n D"]]:
+def breaking(net: TwoLayerNet, x: Rows, y: Numbers, norm: Norm) -> tuple[Numbers, Rows]:
     """The shortest breaking perturbation found, no longer than -x (f(0) = 0)."""
     found = minimal(net, x, y, norm=norm)
     size = norm.size(x)
@@ -109,7 +101,7 @@ def breaking(
     return torch.minimum(found.radius, size), torch.where(to_zero.unsqueeze(1), -x, found.delta)
 
 
-def check(net: TwoLayerNet, x: Float[Tensor, "n D"], y: Float[Tensor, " n"], budget: int) -> None:
+def check(net: TwoLayerNet, x: Rows, y: Numbers, budget: int) -> None:
     """One net without biases, p > 1, finite numbers, labels of +-1."""
     if net.w.dim() != 2:
         raise CallError("an ensemble is certified member by member: pass one net at a time")

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from tacit.attack import first_crossing
 from tacit.base.linalg import span_axes
+from tacit.base.shapes import Numbers, Rows
 from tacit.certify.interval import Radii
 from tacit.certify.poly.cells import below_two, power_lower
 from tacit.certify.poly.curve import Separable
@@ -34,12 +35,7 @@ REACH = 4.0
 
 
 def separable_radius(
-    net: TwoLayerNet,
-    x: Float[Tensor, "n D"],
-    y: Float[Tensor, " n"],
-    *,
-    ties_break: bool = True,
-    up_to: float = math.inf,
+    net: TwoLayerNet, x: Rows, y: Numbers, *, ties_break: bool = True, up_to: float = math.inf
 ) -> Radii:
     """The radius of each point; one net, of one neuron or more, none of them zero.
 
@@ -87,10 +83,10 @@ def separable_radius(
 
 def stretched(
     net: TwoLayerNet,
-    x: Float[Tensor, "n D"],
-    y: Float[Tensor, " n"],
+    x: Rows,
+    y: Numbers,
     unit: Float[Tensor, "h D"],
-    radius: Float[Tensor, " n"],
+    radius: Numbers,
     move: Float[Tensor, "n h"],
     ties_break: bool,
 ) -> Radii:
@@ -117,7 +113,7 @@ def together(best: Shortest, own: Tensor, opp: Tensor) -> Float[Tensor, "n h"]:
     return move
 
 
-def some_lower(task: Separable, best: Shortest) -> Float[Tensor, " n"]:
+def some_lower(task: Separable, best: Shortest) -> Numbers:
     """1 < p < 2: `below_two`, in the units of the task."""
     if not task.own.shape[1]:
         return torch.zeros_like(best.square)

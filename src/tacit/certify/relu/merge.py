@@ -9,13 +9,12 @@ import math
 from dataclasses import replace
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from tacit.attack.norms import L2, Norm
 from tacit.attack.shortest.minimal import minimal, moved_on
 from tacit.attack.shortest.reduce import Reduced, reduce_net
 from tacit.attack.target import TwoLayerTarget
+from tacit.base.shapes import Numbers, Rows
 from tacit.certify.crown.radius import crown_radius
 from tacit.certify.interval import Radii, between
 from tacit.certify.poly.merge import merge_shift, pruned_mass
@@ -29,12 +28,7 @@ MOST_NEURONS = 64  # after merging; beyond, branch and bound gives way to one li
 
 
 def merged_radius(
-    net: TwoLayerNet,
-    x: Float[Tensor, "n D"],
-    y: Float[Tensor, " n"],
-    norm: Norm,
-    *,
-    ties_break: bool = True,
+    net: TwoLayerNet, x: Rows, y: Numbers, norm: Norm, *, ties_break: bool = True
 ) -> Radii:
     """The interval of each point, p = 1, float64; exact to 1e-9 for few neurons, in l2 if parallel too."""
     reduced = reduce_net(net)
@@ -66,11 +60,7 @@ def merged_radius(
 
 
 def worst_net(
-    net: TwoLayerNet,
-    reduced: Reduced,
-    x: Float[Tensor, "n D"],
-    sign: int,
-    radius: Float[Tensor, " n"],
+    net: TwoLayerNet, reduced: Reduced, x: Rows, sign: int, radius: Numbers
 ) -> TwoLayerNet:
     """A merged net that is broken wherever the given one is, for these points of class `sign` within `radius`."""
     small = reduced.net

@@ -30,6 +30,7 @@ from torch import Tensor
 
 from tacit.base.checks import check_finite
 from tacit.base.linalg import span_axes, unit_rows
+from tacit.base.shapes import Numbers, Rows, Which
 from tacit.certify.interval import Radii, between
 from tacit.certify.relu.ascent import Ascent
 from tacit.certify.relu.node import DUAL, Values, sides_of
@@ -45,8 +46,8 @@ FAR = 1e10  # and the last
 
 def relu_radius(
     net: TwoLayerNet,
-    x: Float[Tensor, "n D"],
-    y: Float[Tensor, " n"],
+    x: Rows,
+    y: Numbers,
     *,
     norm: float = 2.0,
     ties_break: bool = True,
@@ -77,9 +78,7 @@ def relu_radius(
     return Radii(lower, upper, delta)
 
 
-def check_call(
-    net: TwoLayerNet, x: Float[Tensor, "n D"], y: Float[Tensor, " n"], norm: float, budget: int
-) -> None:
+def check_call(net: TwoLayerNet, x: Rows, y: Numbers, norm: float, budget: int) -> None:
     """Refuses what has no radius here."""
     if net.p != 1 or net.w.dim() != 2:
         raise CallError(
@@ -110,25 +109,23 @@ class ClassView:
         """The neurons that are not constant."""
         return (self.v != 0) & (self.w != 0).any(1)
 
-    def sizes(self, x: Float[Tensor, "n D"]) -> Float[Tensor, "n h"]:
+    def sizes(self, x: Rows) -> Float[Tensor, "n h"]:
         """|v| (|b| + ||w|| ||x||): what a neuron's value is computed from."""
         length = x.norm(dim=1, keepdim=True)
         return self.v.abs() * (self.b.abs() + self.w.norm(dim=1) * length)
 
-    def breaks(self, x: Float[Tensor, "n D"], loose: float = 0.0) -> Bool[Tensor, " n"]:
+    def breaks(self, x: Rows, loose: float = 0.0) -> Which:
         """Whether the net itself is broken at x; up to rounding if asked, where f = 0 breaks."""
         f = TwoLayerNet(self.w, self.v, self.b)(x)
         return f <= loose * self.sizes(x).sum(1) if self.ties_break else f < 0
 
-    def scale(self, x: Float[Tensor, "n D"]) -> Float[Tensor, " n"]:
+    def scale(self, x: Rows) -> Numbers:
         """The largest l2 distance from a kink (1 where a point sits on all of them)."""
         w, b = self.w[self.kinked], self.b[self.kinked]
         far = ((x @ w.T + b).abs() / w.norm(dim=1)).amax(1)
         return torch.where(far > 0, far, 1.0)
 
-    def task(
-        self, x: Float[Tensor, "n D"], norm: float, axes: Float[Tensor, "D d"] | None = None
-    ) -> ClassTask:
+    def task(self, x: Rows, norm: float, axes: Float[Tensor, "D d"] | None = None) -> ClassTask:
         """The search for points x; with `axes`, moves are coordinates along them."""
         own, opp = (self.kinked & (s * self.v > 0) for s in (1, -1))
         w = self.v.abs().unsqueeze(1) * self.w
@@ -151,7 +148,7 @@ class ClassView:
         )
 
 
-def flat_radius(seen: ClassView, x: Float[Tensor, "n D"], budget: int) -> Radii:
+def flat_radius(seen: ClassView, x: Rows, budget: int) -> Radii:
     """In l2, within span(W)."""
     never = torch.full_like(x[:, 0], torch.inf)
     if not seen.kinked.any():  # f is a constant
@@ -174,9 +171,7 @@ def flat_radius(seen: ClassView, x: Float[Tensor, "n D"], budget: int) -> Radii:
     return between(lower, upper, delta)
 
 
-def polyhedral_radius(
-    seen: ClassView, x: Float[Tensor, "n D"], flat: Radii, norm: float, budget: int
-) -> Radii:
+def polyhedral_radius(seen: ClassView, x: Rows, flat: Radii, norm: float, budget: int) -> Radii:
     """In l1 or linf: l2's move is the first, and what nothing breaks in l2 nothing breaks."""
     # ||.||_2 <= ||.||_1, and ||.||_2 <= sqrt(D) ||.||_inf
     lower = flat.lower / (1 if norm == 1 else math.sqrt(x.shape[1]))

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from tacit.attack import first_crossing
 from tacit.base.linalg import span_axes
+from tacit.base.shapes import Column, Numbers, Rows
 from tacit.certify.interval import Radii
 from tacit.errors import CallError
 from tacit.nets import BayesRule, MultiClassNet
@@ -25,7 +26,7 @@ REACH = 2.0  # the attack goes up to twice as far as the bound, and as the oppos
 ROUNDING = 1e-12  # relative
 
 
-def bayes_radius(rule: BayesRule, x: Float[Tensor, "n D"], y: Float[Tensor, " n"]) -> Radii:
+def bayes_radius(rule: BayesRule, x: Rows, y: Numbers) -> Radii:
     """g_k = (<mu_k, x> - ||mu_k||^2/2) / sd^2 + ln weight_k: affine, any centres and weights."""
     # nothing outside the span of the centres matters
     x, rule = x @ span_axes(rule.mixture.centres), BayesRule(rule.mixture.reduced())
@@ -54,7 +55,7 @@ def bayes_radius(rule: BayesRule, x: Float[Tensor, "n D"], y: Float[Tensor, " n"
     return interval(rule, x, y, lower, upper)
 
 
-def prop48_radius(net: MultiClassNet, x: Float[Tensor, "n D"], y: Float[Tensor, " n"]) -> Radii:
+def prop48_radius(net: MultiClassNet, x: Rows, y: Numbers) -> Radii:
     r"""f_j = relu(<mu_j + S_s, x>), orthogonal centres of one norm rho, S_s the class sum.
 
     In coordinates q_l = <mu_l, x>/rho the polyhedron of opposite j asks, for all own i,
@@ -101,11 +102,7 @@ def prop48_radius(net: MultiClassNet, x: Float[Tensor, "n D"], y: Float[Tensor, 
 
 
 def interval(
-    classifier: BayesRule | MultiClassNet,
-    x: Float[Tensor, "n D"],
-    y: Float[Tensor, " n"],
-    lower: Float[Tensor, " n"],
-    upper: Float[Tensor, " n"],
+    classifier: BayesRule | MultiClassNet, x: Rows, y: Numbers, lower: Numbers, upper: Numbers
 ) -> Radii:
     """0 where broken; where rounding put the bound a hair above the attack (near the boundary), the attack."""
     found = Radii(lower, upper).unless(y * classifier(x) <= 0)
@@ -117,20 +114,14 @@ def interval(
 
 
 def attack(
-    classifier: BayesRule | MultiClassNet,
-    x: Float[Tensor, "n D"],
-    y: Float[Tensor, " n"],
-    way: Float[Tensor, "n D"],
-    target: Float[Tensor, "n D"],
-) -> Float[Tensor, " n"]:
+    classifier: BayesRule | MultiClassNet, x: Rows, y: Numbers, way: Rows, target: Rows
+) -> Numbers:
     """The shorter crossing of two rays: past the nearest point of B, and past the opposite centre."""
     ways = (way, target - x)
     return torch.minimum(*(first_crossing(classifier, x, y, one, REACH) for one in ways))
 
 
-def water_fill(
-    height: Float[Tensor, "n k"], weight: float
-) -> tuple[Float[Tensor, "n k"], Float[Tensor, "n 1"]]:
+def water_fill(height: Float[Tensor, "n k"], weight: float) -> tuple[Float[Tensor, "n k"], Column]:
     """nu = (height - weight * N)_+ with N = sum nu: N = max over prefixes m of sum / (1 + m weight)."""
     top = height.sort(dim=1, descending=True).values.cumsum(1)
     counts = torch.arange(1, height.shape[1] + 1, dtype=height.dtype, device=height.device)

@@ -37,6 +37,7 @@ from tacit.attack.norms import L2
 from tacit.attack.shortest.minimal import moved_on
 from tacit.attack.shortest.walk import first_broken, ranked, shortest, shortest_by_walk, walk
 from tacit.base.linalg import span_axes
+from tacit.base.shapes import Numbers, Rows
 from tacit.certify.interval import Radii, between
 from tacit.certify.softmax.leader import SLACK, Sums, least_cost
 from tacit.errors import CallError
@@ -54,7 +55,7 @@ TINY = 1e-150
 ROUNDING = 1e-15  # of an inner product, next to the two lengths
 
 
-def multiclass_radius(net: MultiClassNet, x: Float[Tensor, "n D"], y: Float[Tensor, " n"]) -> Radii:
+def multiclass_radius(net: MultiClassNet, x: Rows, y: Numbers) -> Radii:
     """The interval of each point, float64."""
     if not ((net.labels > 0).any() and (net.labels < 0).any()):
         raise CallError("a multi-class net needs subclasses of both classes")
@@ -81,9 +82,7 @@ def multiclass_radius(net: MultiClassNet, x: Float[Tensor, "n D"], y: Float[Tens
     return between(lower, upper)
 
 
-def by_sums(
-    net: MultiClassNet, x: Float[Tensor, "n D"], sign: int, upper: Float[Tensor, " n"]
-) -> Float[Tensor, " n"]:
+def by_sums(net: MultiClassNet, x: Rows, sign: int, upper: Numbers) -> Numbers:
     """The certificate of sums for points of class `sign`, of use up to `upper`: the better of both diagonals."""
     own, opp = net.labels * sign > 0, net.labels * sign < 0
     u = net.w.mean(1)
@@ -132,9 +131,7 @@ def sound_diagonal(cosine: Float[Tensor, "k k"], E: Float[Tensor, "c k"]) -> Flo
     return (E + lack.clamp_min(0)) * (1 + SLACK)
 
 
-def floors(
-    w: Float[Tensor, "j h D"], x: Float[Tensor, "n D"], radius: Float[Tensor, " n"]
-) -> Float[Tensor, "n j"]:
+def floors(w: Float[Tensor, "j h D"], x: Rows, radius: Numbers) -> Float[Tensor, "n j"]:
     """tau_j within `radius`: f_j <= max(tau_j, mean_r <w_jr, x + delta>). 0 for one neuron."""
     u = w.mean(1, keepdim=True)
     along = (w * u).sum(2) / (u * u).sum(2).clamp_min(TINY)
@@ -148,7 +145,7 @@ def floors(
     return torch.minimum(*taus)
 
 
-def by_pieces(net: MultiClassNet, x: Float[Tensor, "n D"], sign: int) -> Float[Tensor, " n"]:
+def by_pieces(net: MultiClassNet, x: Rows, sign: int) -> Numbers:
     """The certificate of half-spaces; 0 for more than 8 neurons a subclass."""
     if net.w.shape[1] > MOST_ENUMERATED:
         return torch.zeros_like(x[:, 0])
@@ -165,7 +162,7 @@ def pieces_of(w: Float[Tensor, "j h D"]) -> Float[Tensor, "a D"]:
 
 
 def depths(
-    u: Float[Tensor, "i D"], pieces: Float[Tensor, "a D"], x: Float[Tensor, "n D"], slack: float
+    u: Float[Tensor, "i D"], pieces: Float[Tensor, "a D"], x: Rows, slack: float
 ) -> Float[Tensor, "n i a"]:
     """How far x is from {<u_i - piece, x> <= slack}, less rounding; negative inside."""
     gap = (x @ u.T).unsqueeze(2) - (x @ pieces.T).unsqueeze(1) - slack
@@ -178,12 +175,12 @@ def depths(
 
 def shortest_found(
     net: MultiClassNet,
-    x: Float[Tensor, "n D"],
-    y: Float[Tensor, " n"],
+    x: Rows,
+    y: Numbers,
     small: MultiClassNet,
     low: Float[Tensor, "n r"],
     axes: Float[Tensor, "D r"],
-) -> Float[Tensor, " n"]:
+) -> Numbers:
     """The length of the shortest move found in span(w), seen to break the given net; 0 broken clean, inf none."""
     upper = torch.zeros_like(y)
     here = (y * net(x) > 0).nonzero().squeeze(1)
@@ -200,9 +197,7 @@ def shortest_found(
     return upper
 
 
-def seen_to_break(
-    net: MultiClassNet, x: Float[Tensor, "n D"], y: Float[Tensor, " n"], move: Float[Tensor, "n D"]
-) -> Float[Tensor, " n"]:
+def seen_to_break(net: MultiClassNet, x: Rows, y: Numbers, move: Rows) -> Numbers:
     """The lengths of moves that break the net, a hair longer where they must be; inf where one does not."""
     size = moved_on(MultiClassTarget(net), x, y, L2, None, move).norm(dim=1)
     return torch.where(size > 0, size, torch.inf)
@@ -214,13 +209,11 @@ class MultiClassTarget:
 
     net: MultiClassNet
 
-    def scores(self, x: Float[Tensor, "n D"]) -> Float[Tensor, " n"]:
+    def scores(self, x: Rows) -> Numbers:
         """log sum_{J+} exp f_j - log sum_{J-} exp f_j."""
         return self.net(x)
 
-    def with_pullback(
-        self, x: Float[Tensor, "n D"]
-    ) -> tuple[Float[Tensor, " n"], Callable[[Float[Tensor, " n"]], Float[Tensor, "n D"]]]:
+    def with_pullback(self, x: Rows) -> tuple[Numbers, Callable[[Numbers], Rows]]:
         """The log-odds, and v -> v_n times their gradient at x_n."""
         w, labels = self.net.w, self.net.labels
         z = (x @ w.flatten(0, 1).T).unflatten(1, w.shape[:2])
@@ -230,16 +223,14 @@ class MultiClassTarget:
             mine = labels * sign > 0
             share[:, mine] = sign * torch.softmax(f[:, mine], 1)
 
-        def pullback(cotangent: Float[Tensor, " n"]) -> Float[Tensor, "n D"]:
+        def pullback(cotangent: Numbers) -> Rows:
             weight = (cotangent.unsqueeze(1) * share).unsqueeze(2) / w.shape[1]
             return (weight * (z > 0)).flatten(1) @ w.flatten(0, 1)
 
         return log_odds(f, labels), pullback
 
 
-def hints(
-    net: MultiClassNet, x: Float[Tensor, "n D"], y: Float[Tensor, " n"]
-) -> list[Float[Tensor, "n D"]]:
+def hints(net: MultiClassNet, x: Rows, y: Numbers) -> list[Rows]:
     """Ways from the own subclass with the largest logit to all opposite ones, to each other one, and to pieces.
 
     Along u_j - u_i the two logits meet at (z_i - z_j) / ||u_j - u_i||^2; logit j is past all K own ones together

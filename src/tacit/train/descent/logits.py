@@ -27,6 +27,7 @@ from torch import Tensor
 
 from tacit.base.checks import check_finite
 from tacit.base.linalg import power
+from tacit.base.shapes import Column, Numbers, Rows
 from tacit.base.threads import side_by_side
 from tacit.errors import CallError, RunError
 from tacit.nets.poly_relu import PolyReLUNet, without_dust
@@ -132,10 +133,7 @@ class LogitTraining:
 
     @torch.no_grad()
     def show(
-        self,
-        x: Float[Tensor, "n D"],
-        y: Int64[Tensor, " n"],
-        weights: Float[Tensor, " n"] | None = None,
+        self, x: Rows, y: Int64[Tensor, " n"], weights: Numbers | None = None
     ) -> Float[Tensor, " members"]:
         """One step of every net on the mean loss of the batch; the losses before it, net after net."""
         batch = Batch.of(*self.start[0].prepared(x), y, weights)
@@ -170,18 +168,18 @@ class LogitTraining:
 class Batch:
     """Points as the neurons see them (n, D), their scales (1, n), labels, weights of mean 1, share of all."""
 
-    u: Float[Tensor, "n D"]
+    u: Rows
     scale: Float[Tensor, "one n"] | None
     y: Int64[Tensor, " n"]
-    weights: Float[Tensor, " n"] | None
+    weights: Numbers | None
     share: float = 1.0
 
     @staticmethod
     def of(
-        u: Float[Tensor, "n D"],
-        scale: Float[Tensor, "n 1"] | None,
+        u: Rows,
+        scale: Column | None,
         y: Int64[Tensor, " n"],
-        weights: Float[Tensor, " n"] | None,
+        weights: Numbers | None,
         share: float = 1.0,
     ) -> Batch:
         """From points as `PolyReLUNet.prepared` gives them."""
@@ -214,10 +212,10 @@ class Points:
     """
 
     net: PolyReLUNet
-    x: Float[Tensor, "n D"]
+    x: Rows
     y: Int64[Tensor, " n"]
-    weights: Float[Tensor, " n"] | None = None
-    known: tuple[Float[Tensor, "n D"], Float[Tensor, "n 1"] | None] | None = field(init=False)
+    weights: Numbers | None = None
+    known: tuple[Rows, Column | None] | None = field(init=False)
 
     def __post_init__(self) -> None:
         known = self.net.prepared(self.x) if self.x.numel() <= PREPARED_AT_ONCE else None
@@ -284,7 +282,7 @@ def powers(
 @torch.no_grad()
 def train_logits(
     nets: Sequence[PolyReLUNet],
-    x: Float[Tensor, "n D"],
+    x: Rows,
     y: Int64[Tensor, " labels"],
     *,
     epochs: int,
@@ -310,12 +308,7 @@ def train_logits(
     if epochs < 0 or batch < 1:
         raise CallError(f"epochs={epochs}, batch={batch}: epochs are 0 or more, a batch at least 1")
     training = LogitTraining(
-        nets,
-        step=step,
-        optimizer=optimizer,
-        loss=loss,
-        weight_decay=weight_decay,
-        workers=workers,
+        nets, step=step, optimizer=optimizer, loss=loss, weight_decay=weight_decay, workers=workers
     )
     share = None if weights is None else weights / weights.mean()
 
@@ -344,7 +337,7 @@ def train_logits(
 
 
 def chosen(
-    u: Float[Tensor, "n D"], scale: Float[Tensor, "n 1"] | None, rows: Int64[Tensor, " k"]
+    u: Rows, scale: Column | None, rows: Int64[Tensor, " k"]
 ) -> tuple[Float[Tensor, "k D"], Float[Tensor, "k 1"] | None]:
     """Some of the prepared points."""
     return u.index_select(0, rows), None if scale is None else scale.index_select(0, rows)
@@ -391,7 +384,7 @@ def check_settings(
 
 def check_data(
     nets: Sequence[PolyReLUNet],
-    x: Float[Tensor, "n D"],
+    x: Rows,
     y: Int64[Tensor, " labels"],
     weights: Float[Tensor, " weights"] | None,
 ) -> None:

@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from tacit.base.shapes import Column, Numbers, Rows
 from tacit.nets import TwoLayerNet
 from tacit.train.descent.descend import Perturb
 
@@ -20,9 +21,7 @@ def attacked(radius: float) -> Perturb:
     z = Wx + b before and x + W'c after.
     """
 
-    def perturb(
-        net: TwoLayerNet, x: Float[Tensor, "n D"], y: Float[Tensor, " n"]
-    ) -> Float[Tensor, "n D"]:
+    def perturb(net: TwoLayerNet, x: Rows, y: Numbers) -> Rows:
         """x + delta."""
         gram = net.w @ net.w.T
         z = x @ net.w.T if net.b is None else x @ net.w.T + net.b
@@ -36,7 +35,7 @@ def attacked(radius: float) -> Perturb:
     return perturb
 
 
-def span_norm(c: Float[Tensor, "n h"], gram: Float[Tensor, "h h"]) -> Float[Tensor, "n 1"]:
+def span_norm(c: Float[Tensor, "n h"], gram: Float[Tensor, "h h"]) -> Column:
     """||sum_j c_j w_j||, away from 0: it is divided by."""
     square = ((c @ gram) * c).sum(1, keepdim=True)
     return square.clamp_min(0).sqrt().clamp_min(torch.finfo(c.dtype).tiny)
@@ -45,9 +44,7 @@ def span_norm(c: Float[Tensor, "n h"], gram: Float[Tensor, "h h"]) -> Float[Tens
 def noisy(sd: float, generator: torch.Generator) -> Perturb:
     """The points with fresh Gaussian noise of that standard deviation in each coordinate."""
 
-    def perturb(
-        _net: TwoLayerNet, x: Float[Tensor, "n D"], _y: Float[Tensor, " n"]
-    ) -> Float[Tensor, "n D"]:
+    def perturb(_net: TwoLayerNet, x: Rows, _y: Numbers) -> Rows:
         """x + noise."""
         drawn = torch.randn(x.shape, generator=generator, dtype=x.dtype)
         return x + sd * drawn.to(x.device)

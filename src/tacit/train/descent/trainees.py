@@ -21,6 +21,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from tacit.base.shapes import Numbers, Rows
 from tacit.errors import CallError
 from tacit.nets import MultiClassNet, TensorNet, TwoLayerNet
 from tacit.train.losses import LossName, loss_at, pull_at
@@ -242,11 +243,11 @@ class ModuleTrainee:
         """The module copied, since it moves in place."""
         return deepcopy(self.module)
 
-    def seen(self, x: Float[Tensor, "n D"], y: Float[Tensor, " n"]) -> Seen:
+    def seen(self, x: Rows, y: Numbers) -> Seen:
         """From one forward pass."""
         return self.objective.seen(self.output(x), y)
 
-    def output(self, x: Float[Tensor, "n D"]) -> Float[Tensor, " n"]:
+    def output(self, x: Rows) -> Numbers:
         """f, whether the module gives (n,) or (n, 1)."""
         f = self.module(x)
         if f.shape not in ((len(x),), (len(x), 1)):
@@ -255,9 +256,7 @@ class ModuleTrainee:
             )
         return f.reshape(len(x))
 
-    def gradients(
-        self, x: Float[Tensor, "n D"], y: Float[Tensor, " n"]
-    ) -> tuple[Float[Tensor, ""], State]:
+    def gradients(self, x: Rows, y: Numbers) -> tuple[Float[Tensor, ""], State]:
         """A parameter that the output does not depend on has gradient 0."""
         with torch.enable_grad():
             value = self.objective.mean(self.output(x), y)
