@@ -17,7 +17,7 @@ from torch import Tensor
 from tacit.attack.losses import Loss, Scores
 from tacit.attack.norms import positive
 from tacit.base.linalg import power
-from tacit.base.shapes import Labels, Numbers, Rows
+from tacit.base.shapes import Inputs, Labels, Numbers, Rows
 from tacit.errors import CallError, TacitError
 from tacit.nets import PolyReLUNet, TwoLayerNet
 from tacit.nets.kinds import kind_of
@@ -90,7 +90,7 @@ class TorchTarget:
 
         return scores.detach(), pullback
 
-    def _called(self, x: Float[Tensor, "n ..."]) -> Any:
+    def _called(self, x: Inputs) -> Any:
         """What the model returns; whatever it raises becomes one line."""
         try:
             return self.model(x)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Bool
 from torch import Tensor
 
 from tacit.attack.ball.apgd import apgd
@@ -14,7 +14,7 @@ from tacit.attack.ball.task import Attacked
 from tacit.attack.losses import Loss, cross_entropy, margin
 from tacit.attack.shortest.minimal import minimal
 from tacit.auditing.task import Task
-from tacit.base.shapes import Labels, Numbers, Which
+from tacit.base.shapes import Index, Inputs, Labels, Numbers, Which
 from tacit.measure.robustness import not_monotone, shortest_broken
 from tacit.nets.kinds import kind_of
 
@@ -112,7 +112,7 @@ def _black_box(task: Task, x: Tensor, y: Tensor) -> Broken:
     return read(task, black_box(model, x, y, task.radii, norm=norm, box=task.box, means=task.means))
 
 
-def second_look(task: Task, x: Float[Tensor, "n ..."], y: Labels, left: Which) -> Second:
+def second_look(task: Task, x: Inputs, y: Labels, left: Which) -> Second:
     """Queries on a few of the points that are left at the largest radius, evenly from all.
 
     A search that sees no gradient and breaks what gradients did not is the mark of masked gradients (Athalye,
@@ -154,6 +154,6 @@ def won_by_chance(run: Attacked) -> Which:
     return random[run.start.gather(0, first).squeeze(0)] & run.broken.any(0)
 
 
-def first_index(broken: Bool[Tensor, "R n"]) -> Int64[Tensor, " n"]:
+def first_index(broken: Bool[Tensor, "R n"]) -> Index:
     """The first radius at which each point is broken; R where none is (what broke stays broken)."""
     return (~broken).sum(0)

@@ -34,7 +34,7 @@ from tacit.auditing.subject import Subject, importable_here, load_model, subject
 from tacit.auditing.task import Task
 from tacit.base.device import choose_device
 from tacit.base.progress import Progress, Silent
-from tacit.base.shapes import Labels, Numbers, Which
+from tacit.base.shapes import Inputs, Labels, Numbers, Which
 from tacit.base.statistics import proportion
 from tacit.certify.choice import Certificate
 from tacit.errors import CallError
@@ -219,7 +219,7 @@ def _watched(
     task: Task,
     certificate: Certificate,
     attack: Attack,
-    x: Float[Tensor, "n ..."],
+    x: Inputs,
     y: Labels,
     batch: int,
     progress: Progress,
@@ -241,7 +241,7 @@ def _watched(
     return Seen(*(torch.cat([getattr(part, one.name) for part in seen]) for one in fields(Seen)))
 
 
-def _check_signs(subject: Subject, scores: Float[Tensor, "n ..."], y: Labels) -> None:
+def _check_signs(subject: Subject, scores: Inputs, y: Labels) -> None:
     """One output that changes and is never negative is no score of which the sign is the class."""
     low, high = scores.min(), scores.max()
     if subject.outputs == 1 and len(y.unique()) == 2 and bool(0 <= low < high):
@@ -256,9 +256,9 @@ def _one_batch(
     certificate: Certificate,
     attack: Attack,
     exact: Subject | None,
-    x: Float[Tensor, "n ..."],
+    x: Inputs,
     y: Labels,
-    scores: Float[Tensor, "n ..."],
+    scores: Inputs,
 ) -> Seen:
     """Certificate and attack of the points that are right."""
     again = task.subject.scores(x)
@@ -286,9 +286,7 @@ def _one_batch(
     )
 
 
-def _class_means(
-    x: Float[Tensor, "n ..."], y: Labels, subject: Subject
-) -> Float[Tensor, "C ..."] | None:
+def _class_means(x: Inputs, y: Labels, subject: Subject) -> Float[Tensor, "C ..."] | None:
     """The mean of each class (one output: of -1, then of +1), or None where a class has no point."""
     index = ((y + 1) / 2).long() if subject.outputs == 1 else y
     count = max(subject.outputs, 2)

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from tacit.auditing.subject import Subject
 from tacit.base.linalg import unit_rows
-from tacit.base.shapes import Labels, Rows
+from tacit.base.shapes import Index, Inputs, Labels, Rows
 from tacit.measure.subclasses import find_subclasses
 from tacit.nets import Head, MultiClassNet, PolyReLUNet, TwoLayerNet
 from tacit.nets.kinds import kind_of
@@ -56,11 +56,7 @@ class Neurons:
 
 
 def averaging(
-    subject: Subject,
-    x: Float[Tensor, "n ..."],
-    y: Labels,
-    subclass: Int64[Tensor, " n"] | None,
-    batch: int,
+    subject: Subject, x: Inputs, y: Labels, subclass: Index | None, batch: int
 ) -> Averaging:
     """Whether the neurons point at class means or at subclass means of the points x."""
     neurons = neurons_of(subject.model, subject.shape)
@@ -78,7 +74,7 @@ def averaging(
 
 
 def compared(
-    neurons: Neurons, features: Rows, y: Labels, groups: Int64[Tensor, " n"], found_by: str
+    neurons: Neurons, features: Rows, y: Labels, groups: Index, found_by: str
 ) -> Averaging:
     """Mean largest cosines with class means and with subclass means, and what they say."""
     pairs = torch.stack([y.long(), groups], 1)
@@ -172,9 +168,7 @@ def weighted(
     return Neurons(w, mass / mass.sum(), layer, name, origin)
 
 
-def _inputs_of(
-    subject: Subject, neurons: Neurons, x: Float[Tensor, "n ..."], batch: int
-) -> Rows | None:
+def _inputs_of(subject: Subject, neurons: Neurons, x: Inputs, batch: int) -> Rows | None:
     """What the layer reads at each point (the points themselves where there is no layer); None if no rows."""
     if neurons.layer is None:
         rows = x.flatten(1).double()
@@ -192,7 +186,7 @@ def _inputs_of(
     return torch.cat(seen).double() if single else None
 
 
-def means(features: Rows, member: Int64[Tensor, " n"]) -> Float[Tensor, "g D"]:
+def means(features: Rows, member: Index) -> Float[Tensor, "g D"]:
     """The mean of each group."""
     count = int(member.max()) + 1
     sums = torch.zeros(count, features.shape[1], dtype=features.dtype).index_add(

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.attack.norms import Norm, known_norm
-from tacit.base.shapes import Labels, Rows
+from tacit.base.shapes import Inputs, Labels, Rows
 from tacit.errors import CallError
 
 STEPS = 8  # of the radii that are chosen where none are given
@@ -93,7 +93,7 @@ def _spread(x: Rows) -> Float[Tensor, "m D"]:
     return x[:: math.ceil(len(x) / PAIRS)]
 
 
-def known_box(box: Any, x: Float[Tensor, "n ..."]) -> tuple[float, float] | None:
+def known_box(box: Any, x: Inputs) -> tuple[float, float] | None:
     """Two ends, low < high, between which all of x lies."""
     if box is None:
         return None

@@ -10,13 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from tacit.attack.losses import margin
 from tacit.attack.norms import Norm
 from tacit.auditing.subject import Subject
-from tacit.base.shapes import Labels, Numbers
+from tacit.base.shapes import Inputs, Labels, Numbers
 from tacit.errors import TacitError
 from tacit.nets.kinds import kind_of
 
@@ -27,7 +25,7 @@ SAFETY = 4  # the difference is known at the points, and it is the perturbed one
 
 
 def rounding(
-    norm: Norm, exact: Subject | None, x: Float[Tensor, "n ..."], y: Labels, margins: Numbers
+    norm: Norm, exact: Subject | None, x: Inputs, y: Labels, margins: Numbers
 ) -> tuple[Numbers, Numbers]:
     """A share of the radius (inf: rounding decides the class) and a length, for points of these margins > 0."""
     size = norm.size(x.flatten(1)).double().cpu()

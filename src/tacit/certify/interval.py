@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from tacit.base.shapes import Outputs
 from tacit.errors import CallError
 
 ONE_NUMBER = 1e-7  # relative
@@ -22,8 +23,8 @@ class Radii:
     where the method keeps it (0 where `upper` is 0 or inf).
     """
 
-    lower: Float[Tensor, "*e n"]
-    upper: Float[Tensor, "*e n"]
+    lower: Outputs
+    upper: Outputs
     delta: Float[Tensor, "*e n D"] | None = None
 
     @property
@@ -32,7 +33,7 @@ class Radii:
         return self.lower >= self.upper * (1 - ONE_NUMBER)
 
     @property
-    def middle(self) -> Float[Tensor, "*e n"]:
+    def middle(self) -> Outputs:
         """The middle of the interval (the radius itself where it is exact)."""
         return torch.where(self.exact, self.upper, (self.lower + self.upper) / 2)
 
@@ -48,21 +49,17 @@ class Radii:
         return Radii(*(torch.where(broken, 0.0, end) for end in (self.lower, self.upper)))
 
 
-def exactly(radius: Float[Tensor, "*e n"]) -> Radii:
+def exactly(radius: Outputs) -> Radii:
     """A radius known exactly."""
     return Radii(radius, radius)
 
 
-def at_least(lower: Float[Tensor, "*e n"]) -> Radii:
+def at_least(lower: Outputs) -> Radii:
     """A radius known from below alone."""
     return Radii(lower, torch.full_like(lower, torch.inf))
 
 
-def between(
-    lower: Float[Tensor, "*e n"],
-    upper: Float[Tensor, "*e n"],
-    delta: Float[Tensor, "*e n D"] | None = None,
-) -> Radii:
+def between(lower: Outputs, upper: Outputs, delta: Float[Tensor, "*e n D"] | None = None) -> Radii:
     """The interval, its lower end no longer than what was seen to break: a proof may end a rounding above."""
     return Radii(torch.minimum(lower, upper), upper, delta)
 

@@ -5,15 +5,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from tacit.attack.ball.task import known_labels
 from tacit.attack.norms import L2, Norm, known_norm
 from tacit.attack.shortest.minimal import minimal
 from tacit.attack.shortest.reduce import reduce_net
 from tacit.base.checks import check_finite
-from tacit.base.shapes import Labels, Numbers, Rows
+from tacit.base.shapes import Inputs, Labels, Numbers, Rows
 from tacit.certify.halfspaces import linear_radius, two_neuron_radius
 from tacit.certify.interval import Radii, exactly, intersect, stack
 from tacit.certify.logits.radius import logits_radius
@@ -61,7 +59,7 @@ class Question:
 
 def radius(
     classifier: Any,
-    x: Float[Tensor, "n ..."],
+    x: Inputs,
     y: Labels,
     *,
     norm: float | str | Norm = 2,
@@ -81,7 +79,7 @@ def radius(
     return answered(classifier, x, y, Question(known_norm(norm), ties_break, up_to))
 
 
-def answered(classifier: Any, x: Float[Tensor, "n ..."], y: Labels, question: Question) -> Radii:
+def answered(classifier: Any, x: Inputs, y: Labels, question: Question) -> Radii:
     """The certificate of the classifier's kind, in float64, of an ensemble member by member."""
     check_finite("x", x)
     kind = kind_of(classifier)

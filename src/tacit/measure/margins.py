@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from tacit.base.checks import check_finite
+from tacit.base.shapes import Outputs, Sets
 from tacit.errors import CallError
 from tacit.nets import TwoLayerNet
 from tacit.train.losses import LossName
@@ -24,9 +25,7 @@ from tacit.train.losses import LossName
 LARGEST_BLOCK = 2**22  # numbers in one (points, neurons) array
 
 
-def margins(
-    net: TwoLayerNet, x: Float[Tensor, "*x n D"], y: Float[Tensor, "*y m"]
-) -> Float[Tensor, "*e n"]:
+def margins(net: TwoLayerNet, x: Sets, y: Float[Tensor, "*y m"]) -> Outputs:
     """m_i = y_i f(x_i), in float64; the point is broken where m_i <= 0. Labels are -1 or +1."""
     check_labelled(net, x, y)
     net = net.double()
@@ -34,15 +33,13 @@ def margins(
     return y.to(torch.float64) * f
 
 
-def normalised_margin(
-    net: TwoLayerNet, x: Float[Tensor, "*x n D"], y: Float[Tensor, "*y m"]
-) -> Float[Tensor, "*e"]:
+def normalised_margin(net: TwoLayerNet, x: Sets, y: Float[Tensor, "*y m"]) -> Float[Tensor, "*e"]:
     """min_i y_i f(x_i) / ||theta||^L, theta = (w, b, v) with L = 2, or (w, b) with L = 1 where v is fixed."""
     return margins(net, x, y).amin(-1) / size_to_degree(net)
 
 
 def smoothed_margin(
-    net: TwoLayerNet, x: Float[Tensor, "*x n D"], y: Float[Tensor, "*y m"], loss: LossName
+    net: TwoLayerNet, x: Sets, y: Float[Tensor, "*y m"], loss: LossName
 ) -> Float[Tensor, "*e"]:
     """l^-1(n L(theta)) / ||theta||^L, a margin that gradient flow never lowers once n L < l(0).
 
@@ -55,7 +52,7 @@ def smoothed_margin(
     return inverse / size_to_degree(net)
 
 
-def log_loss(margin: Float[Tensor, "*e n"], loss: LossName) -> Float[Tensor, "*e"]:
+def log_loss(margin: Outputs, loss: LossName) -> Float[Tensor, "*e"]:
     """log of the mean loss, frei2023's eq. (1), from the margins; min2024's eq. (1) sums: add log n.
 
     By log-sum-exp: a loss of e^-1000 loses no digit.
@@ -65,7 +62,7 @@ def log_loss(margin: Float[Tensor, "*e n"], loss: LossName) -> Float[Tensor, "*e
     return log_sum(margin, loss) - math.log(margin.shape[-1])
 
 
-def log_sum(margin: Float[Tensor, "*e n"], loss: LossName) -> Float[Tensor, "*e"]:
+def log_sum(margin: Outputs, loss: LossName) -> Float[Tensor, "*e"]:
     """log of sum_i l(m_i)."""
     margin = margin.to(torch.float64)
     if loss == "exp":
@@ -105,13 +102,13 @@ def size_to_degree(net: TwoLayerNet) -> Float[Tensor, "*e"]:
     return size ** degree(net)
 
 
-def blocks(net: TwoLayerNet, x: Float[Tensor, "*x n D"]) -> Iterator[slice]:
+def blocks(net: TwoLayerNet, x: Sets) -> Iterator[slice]:
     """Slices of the points, small enough that (ensemble, points, neurons) arrays are."""
     step = max(1, LARGEST_BLOCK // max(net.v.numel(), 1))
     return (slice(start, start + step) for start in range(0, x.shape[-2], step))
 
 
-def check_labelled(net: TwoLayerNet, x: Float[Tensor, "*x n D"], y: Float[Tensor, "*y m"]) -> None:
+def check_labelled(net: TwoLayerNet, x: Sets, y: Float[Tensor, "*y m"]) -> None:
     """One label -1 or +1 a point, points of the net's dimension, numbers that are finite."""
     if x.shape[-1] != net.w.shape[-1]:
         raise CallError(

@@ -20,12 +20,12 @@ without clusters too, so what is found there says little.
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float, Int64, Shaped
+from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from tacit.base.checks import check_finite
 from tacit.base.linalg import unit_rows
-from tacit.base.shapes import Labels, Rows
+from tacit.base.shapes import Index, Labels, Rows
 from tacit.errors import CallError
 
 MOST = 10  # subclasses of a class
@@ -39,7 +39,7 @@ ROUNDS = 50
 class Subclasses:
     """The subclass z (n,) of each point, 0..k-1, and the class labels (k,) of the subclasses."""
 
-    z: Int64[Tensor, " n"]
+    z: Index
     labels: Shaped[Tensor, " k"]
 
 
@@ -58,7 +58,7 @@ def discover(
 
 def find_subclasses(
     x: Rows, y: Labels, generator: torch.Generator, count: int | None = None
-) -> Int64[Tensor, " n"]:
+) -> Index:
     """A number for each point, 0..k-1 within its class; k is `count`, or chosen by the data."""
     if count is not None and count < 1:
         raise CallError(f"count={count}: a class has at least one subclass")
@@ -124,7 +124,7 @@ def spread_start(x: Rows, k: int, generator: torch.Generator) -> Float[Tensor, "
     return x[chosen]
 
 
-def silhouette(x: Rows, owner: Int64[Tensor, " n"]) -> float:
+def silhouette(x: Rows, owner: Index) -> float:
     """The mean of (b - a) / max(a, b) (Rousseeuw 1987), unit rows x, distance 1 - cosine.
 
     a is a point's mean distance to the others of its cluster, b to the nearest other cluster; alone it counts 0.

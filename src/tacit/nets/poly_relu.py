@@ -20,6 +20,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.base.linalg import power, unit_rows
+from tacit.base.shapes import Sets
 from tacit.errors import CallError
 from tacit.nets.kinds import register
 from tacit.nets.tensors import TensorNet
@@ -44,12 +45,12 @@ class PolyReLUNet(TensorNet):
         if not 1 <= self.p < math.inf:
             raise CallError(f"p={self.p}: PolyReLU needs a finite p >= 1 (p = 1 is ReLU)")
 
-    def __call__(self, x: Float[Tensor, "*x n D"]) -> Float[Tensor, "*e n C"]:
+    def __call__(self, x: Sets) -> Float[Tensor, "*e n C"]:
         """The logits; x without ensemble dimensions is shown to every member."""
         logits = self.hidden(x) @ self.v.mT
         return logits if self.b is None else logits + self.b.unsqueeze(-2)
 
-    def hidden(self, x: Float[Tensor, "*x n D"]) -> Float[Tensor, "*e n h"]:
+    def hidden(self, x: Sets) -> Float[Tensor, "*e n h"]:
         """What each neuron passes on."""
         points, size = self.prepared(x)
         directions, norm = self.directions()
@@ -64,9 +65,7 @@ class PolyReLUNet(TensorNet):
         """
         return (self.w, None) if self.p == 1 else unit_rows(self.w)
 
-    def prepared(
-        self, x: Float[Tensor, "*x n D"]
-    ) -> tuple[Float[Tensor, "*x n D"], Float[Tensor, "*x n 1"] | None]:
+    def prepared(self, x: Sets) -> tuple[Sets, Float[Tensor, "*x n 1"] | None]:
         """What the neurons see, and by how much their answers are scaled (None: not at all).
 
         (u, ||c||) as released, (u, None) as written, (c, None) raw. The centre itself is seen as 0.

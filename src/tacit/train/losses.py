@@ -10,16 +10,14 @@ al. 2016, Section 7, for two classes), so -l' falls by s/2 and the margin stops 
 
 from typing import Literal
 
-from jaxtyping import Float
-from torch import Tensor
 from torch.nn.functional import logsigmoid
+
+from tacit.base.shapes import Outputs
 
 LossName = Literal["exp", "logistic"]
 
 
-def loss_at(
-    margin: Float[Tensor, "*e n"], loss: LossName, smoothing: float = 0.0
-) -> Float[Tensor, "*e n"]:
+def loss_at(margin: Outputs, loss: LossName, smoothing: float = 0.0) -> Outputs:
     """l(m), point by point."""
     if loss == "exp":
         return margin.neg().exp()
@@ -28,8 +26,6 @@ def loss_at(
     return plain + (smoothing / 2) * margin if smoothing else plain
 
 
-def pull_at(
-    margin: Float[Tensor, "*e n"], loss: LossName, smoothing: float = 0.0
-) -> Float[Tensor, "*e n"]:
+def pull_at(margin: Outputs, loss: LossName, smoothing: float = 0.0) -> Outputs:
     """-l'(m), point by point: how hard each point pulls."""
     return margin.neg().exp() if loss == "exp" else margin.neg().sigmoid() - smoothing / 2

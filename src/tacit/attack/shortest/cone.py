@@ -24,7 +24,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from tacit.attack.shortest.convex import MOST_OWN, Shortest
-from tacit.attack.shortest.two_layer import Side, back_to_boundary, shorten
+from tacit.attack.shortest.two_layer import Moves, Products, Side, back_to_boundary, shorten
 
 GRADIENT_STEPS = 100
 SET_CHANGES = 3  # for each neuron, before a point is given up
@@ -34,7 +34,7 @@ AT_ZERO = 1e-7  # z above minus this part of the largest is at 0
 UNBOUND = 1e5
 
 
-def nearest_off(side: Side, z: Float[Tensor, "n K"], limit: Float[Tensor, " n"]) -> Shortest:
+def nearest_off(side: Side, z: Products, limit: Float[Tensor, " n"]) -> Shortest:
     """The shortest perturbation of each point that switches every own neuron off, where it beats `limit`.
 
     Directions are unit vectors, so it is no shorter than the largest own z: most points stop there.
@@ -113,9 +113,7 @@ def lower_bound(
     return (z * mu).sum(1) / (mu * (mu @ gram)).sum(1).clamp_min(1e-300).sqrt()
 
 
-def shorten_off(
-    side: Side, z: Float[Tensor, "n K"], off: Shortest, delta: Float[Tensor, "n r"]
-) -> Float[Tensor, "n r"]:
+def shorten_off(side: Side, z: Products, off: Shortest, delta: Moves) -> Moves:
     """`delta`, or what the points of `off` with an opposite neuron on are shortened to, where that is shorter."""
     start = off.nu @ side.u
     here = torch.isfinite(off.length) & (side.margin(z + start @ side.u.T) < 0)

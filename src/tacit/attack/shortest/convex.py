@@ -27,7 +27,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from tacit.attack.shortest.two_layer import Side
+from tacit.attack.shortest.two_layer import Products, Side
 from tacit.base.shapes import Numbers
 
 MOST_ENUMERATED = 10  # opposite neurons: up to 2^10 pieces a point
@@ -46,8 +46,8 @@ class Shortest:
     """Perturbations U' nu with their lengths (inf: none), and the way d(nu) into the piece, a unit of z deep."""
 
     length: Numbers
-    nu: Float[Tensor, "n K"]
-    inward: Float[Tensor, "n K"]
+    nu: Products
+    inward: Products
 
     def take(self, here: Int[Tensor, " m"], other: Shortest) -> None:
         """Put in what `other` has for the points `here` where it is shorter."""
@@ -70,7 +70,7 @@ class Pieces:
 
 
 def nearest_pieces(
-    side: Side, z: Float[Tensor, "n K"], limit: Numbers, seen: Bool[Tensor, "n P K"]
+    side: Side, z: Products, limit: Numbers, seen: Bool[Tensor, "n P K"]
 ) -> Shortest:
     """The shortest perturbation of each point among the pieces; only what beats `limit` is looked for.
 
@@ -133,7 +133,7 @@ def subsets(opp: Bool[Tensor, " K"]) -> Bool[Tensor, "P K"]:
 
 
 def first_bounds(
-    side: Side, z: Float[Tensor, "n K"], point: Int[Tensor, " B"], sets: Bool[Tensor, "B K"]
+    side: Side, z: Products, point: Int[Tensor, " B"], sets: Bool[Tensor, "B K"]
 ) -> Pieces:
     """kappa with theta = 1 for the own neurons that are on at x: kappa . z >= margin > 0."""
     kappa = torch.where(side.m > 0, side.m * (z[point] > 0), 0.0) + torch.where(sets, side.m, 0.0)
@@ -143,7 +143,7 @@ def first_bounds(
 def search(
     side: Side,
     gram: Float[Tensor, "K K"],
-    z: Float[Tensor, "n K"],
+    z: Products,
     limit: Numbers,
     pieces: Pieces,
     best: Shortest,
@@ -166,7 +166,7 @@ def search(
 
 
 def raise_bounds(
-    side: Side, gram: Float[Tensor, "K K"], z: Float[Tensor, "n K"], pieces: Pieces, sweeps: int
+    side: Side, gram: Float[Tensor, "K K"], z: Products, pieces: Pieces, sweeps: int
 ) -> tuple[Pieces, Float[Tensor, " B"]]:
     """Rounds of coordinate ascent on d(theta), each with a move along all that it changed; the bounds reached.
 
@@ -218,9 +218,7 @@ def best_step(c: Tensor, q: Tensor, ez: Tensor, et: Tensor, ee: Tensor) -> Tenso
     return torch.where(rise.abs() <= ROUNDING * (up.abs() + down.abs()), 0.0, s)
 
 
-def corner(
-    side: Side, gram: Float[Tensor, "K K"], z: Float[Tensor, "n K"], pieces: Pieces
-) -> Shortest:
+def corner(side: Side, gram: Float[Tensor, "K K"], z: Products, pieces: Pieces) -> Shortest:
     """The least-norm point of each row's linear equations, kept where the net breaks there.
 
     Unknown multipliers mu of the kinks (z_i = 0) and of the sum of what is on (kappa_S . z = 0): nu = E' mu

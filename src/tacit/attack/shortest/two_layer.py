@@ -26,6 +26,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+Moves = Float[Tensor, "n r"]  # in the coordinates of the neurons' span
+Products = Float[Tensor, "n K"]  # with each neuron
+
 GRID = 12
 REACH = 1.5  # of each ray, in units of its direction
 MOST_RAYS = 16  # towards this many of the heaviest opposite neurons
@@ -66,9 +69,7 @@ class Side:
         return x @ self.u.T + self.s
 
 
-def ray_directions(
-    side: Side, x: Float[Tensor, "n r"], generator: torch.Generator
-) -> Float[Tensor, "n R r"]:
+def ray_directions(side: Side, x: Moves, generator: torch.Generator) -> Float[Tensor, "n R r"]:
     """Where to look first; the module says where to."""
     z = side.z(x)
     size = scale_of(side, x)
@@ -95,7 +96,7 @@ def ray_directions(
     return torch.cat(ways, 1)
 
 
-def scale_of(side: Side, x: Float[Tensor, "n r"]) -> Float[Tensor, " n"]:
+def scale_of(side: Side, x: Moves) -> Float[Tensor, " n"]:
     """A length for each point: its norm, and no less than what the shifts say."""
     least = side.s.abs().amax() if len(side.s) else side.s.new_zeros(())
     size = torch.maximum(x.norm(dim=1), least)
@@ -103,7 +104,7 @@ def scale_of(side: Side, x: Float[Tensor, "n r"]) -> Float[Tensor, " n"]:
 
 
 def first_on_rays(
-    side: Side, z: Float[Tensor, "n K"], directions: Float[Tensor, "n R r"]
+    side: Side, z: Products, directions: Float[Tensor, "n R r"]
 ) -> Float[Tensor, "n R"]:
     """The first t in (0, REACH] seen to break each point on each ray; inf where none is."""
     slope = directions @ side.u.T
@@ -140,9 +141,7 @@ def root(
     return bad
 
 
-def shorten(
-    side: Side, z: Float[Tensor, "n K"], delta: Float[Tensor, "n r"]
-) -> Float[Tensor, "n r"]:
+def shorten(side: Side, z: Products, delta: Moves) -> Moves:
     """The steps of the module from broken perturbations: broken ones, never longer (p = 1: half-spaces alone)."""
     solve = side.p > 1 and side.u.shape[1] <= LARGEST_SOLVED
     outer = (side.u.unsqueeze(2) * side.u.unsqueeze(1)).flatten(1) if solve else side.u
@@ -162,9 +161,7 @@ def shorten(
     return delta
 
 
-def half_space_step(
-    side: Side, at: Float[Tensor, "n K"], delta: Float[Tensor, "n r"]
-) -> Float[Tensor, "n r"]:
+def half_space_step(side: Side, at: Products, delta: Moves) -> Moves:
     """The shortest d with margin + <grad, d - delta> <= 0."""
     g = side.gradient(at)
     wanted = (g * delta).sum(1) - side.margin(at)
@@ -172,13 +169,8 @@ def half_space_step(
 
 
 def newton_step(
-    side: Side,
-    outer: Float[Tensor, "K rr"],
-    at: Float[Tensor, "n K"],
-    delta: Float[Tensor, "n r"],
-    *,
-    majorise: bool,
-) -> Float[Tensor, "n r"]:
+    side: Side, outer: Float[Tensor, "K rr"], at: Products, delta: Moves, *, majorise: bool
+) -> Moves:
     """delta + d from `[H g; g' 0] [d; lam] = -[delta; margin]`, H = I + lam0 Hess; `outer` holds u_j u_j'.
 
     `majorise` puts the curvature of the majorant, m_i p z_i^(p-2) of own neurons alone, for the Hessian's.
@@ -201,12 +193,7 @@ def newton_step(
     return delta + step[:, :r]
 
 
-def back_to_boundary(
-    side: Side,
-    z: Float[Tensor, "n K"],
-    delta: Float[Tensor, "n r"],
-    candidate: Float[Tensor, "n r"],
-) -> Float[Tensor, "n r"]:
+def back_to_boundary(side: Side, z: Products, delta: Moves, candidate: Moves) -> Moves:
     """`candidate` stretched or shrunk to the boundary where that is shorter than the broken `delta`."""
     length = delta.norm(dim=1)
     size = candidate.norm(dim=1)
@@ -227,9 +214,7 @@ def back_to_boundary(
     return delta
 
 
-def descend(
-    side: Side, x: Float[Tensor, "n r"], generator: torch.Generator
-) -> tuple[Float[Tensor, "n r"], Bool[Tensor, " n"]]:
+def descend(side: Side, x: Moves, generator: torch.Generator) -> tuple[Moves, Bool[Tensor, " n"]]:
     """Lower the margin from far random points until it breaks; broken perturbations, and where there is one."""
     r = x.shape[1]
     size = scale_of(side, x)

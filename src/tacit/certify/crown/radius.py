@@ -28,7 +28,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from tacit.base.checks import check_finite
-from tacit.base.shapes import Numbers, Rows
+from tacit.base.shapes import Inputs, Numbers, Rows
 from tacit.certify.crown.chain import Chain, chain_of
 from tacit.errors import CallError
 from tacit.nets import TwoLayerNet
@@ -83,7 +83,7 @@ class Ball:
 
 def crown_margin(
     model: TwoLayerNet | nn.Module,
-    x: Float[Tensor, "n ..."],
+    x: Inputs,
     y: Tensor,
     radius: float | Numbers,
     *,
@@ -109,7 +109,7 @@ def crown_margin(
 
 def crown_radius(
     model: TwoLayerNet | nn.Module,
-    x: Float[Tensor, "n ..."],
+    x: Inputs,
     y: Tensor,
     *,
     norm: float = 2,
@@ -234,10 +234,7 @@ def all_bands(chain: Chain, ball: Ball) -> Bands:
             end, a, const = chain.rows(i, part)
             low.append(torch.maximum(*backward(chain, ball, a, end, bands, const=const)))
             high.append(-torch.maximum(*backward(chain, ball, -a, end, bands, const=-const)))
-        bands[i] = (
-            torch.cat(low, 1).reshape(n, *shape),
-            torch.cat(high, 1).reshape(n, *shape),
-        )
+        bands[i] = (torch.cat(low, 1).reshape(n, *shape), torch.cat(high, 1).reshape(n, *shape))
     return bands
 
 

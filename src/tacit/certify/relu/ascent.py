@@ -27,10 +27,11 @@ or when a round gains nothing that float64 could show.
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 from tacit.certify.relu.node import Nodes, Sides, Solved, halfspace
+from tacit.certify.relu.shapes import Chosen, PerNode, Shares
 
 SWEEPS = 3  # between active-set steps
 ROUNDS = 60
@@ -47,9 +48,7 @@ class Ascent:
 
     sides: Sides
 
-    def __call__(
-        self, nodes: Nodes, theta: Float[Tensor, "N m"], reach: Float[Tensor, " N"]
-    ) -> Solved:
+    def __call__(self, nodes: Nodes, theta: Shares, reach: PerNode) -> Solved:
         """Bounds and nearest points, from a start theta; nodes farther than `reach` are left early."""
         # theta must start on the right side, c > 0; where even the largest c is not, 0 is in C
         wrong = nodes.base + (nodes.own * theta).sum(1) <= 0
@@ -79,7 +78,7 @@ class Ascent:
         return Solved(bound, theta, -step.unsqueeze(1) * g)
 
 
-def sweep(sides: Sides, nodes: Nodes, theta: Float[Tensor, "N m"]) -> Float[Tensor, "N m"]:
+def sweep(sides: Sides, nodes: Nodes, theta: Shares) -> Shares:
     """One step along each coordinate in turn."""
     gram = sides.own @ sides.own.T
     g = theta @ sides.own - nodes.slope @ sides.opp
@@ -106,14 +105,12 @@ def sweep(sides: Sides, nodes: Nodes, theta: Float[Tensor, "N m"]) -> Float[Tens
     return columns.T
 
 
-def is_cone(nodes: Nodes) -> Bool[Tensor, " N"]:
+def is_cone(nodes: Nodes) -> Chosen:
     """Where all lines are 0 and nothing is constant."""
     return (nodes.base == 0) & (nodes.slope == 0).all(1)
 
 
-def active_set(
-    sides: Sides, nodes: Nodes, theta: Float[Tensor, "N m"]
-) -> tuple[Float[Tensor, "N m"], Float[Tensor, "N m"]]:
+def active_set(sides: Sides, nodes: Nodes, theta: Shares) -> tuple[Shares, Shares]:
     """Two candidates: the maximum over the coordinates that are inside the box, clipped to it; and the
     way from (lam, lam theta) to it, up to the first face."""
     inside = ((theta > 0) & (theta < 1)).to(theta.dtype)
@@ -143,12 +140,7 @@ def active_set(
     )
 
 
-def on_faces(
-    theta: Float[Tensor, "N m"],
-    high: Float[Tensor, "N m"],
-    inside: Float[Tensor, "N m"],
-    scaled: Float[Tensor, "N m1"],
-) -> Float[Tensor, "N m"]:
+def on_faces(theta: Shares, high: Shares, inside: Shares, scaled: Float[Tensor, "N m1"]) -> Shares:
     """theta = mu / lam inside the box, snapped to faces it touches; unchanged where lam <= 0."""
     new = high + inside * (scaled[:, 1:] / scaled[:, :1]).clamp(0, 1)
     new = torch.where(new < SNAP, 0.0, torch.where(new > 1 - SNAP, 1.0, new))
@@ -156,7 +148,7 @@ def on_faces(
     return torch.where(useful.unsqueeze(1), new, theta)
 
 
-def finished(sides: Sides, nodes: Nodes, theta: Float[Tensor, "N m"]) -> Bool[Tensor, " N"]:
+def finished(sides: Sides, nodes: Nodes, theta: Shares) -> Chosen:
     """At the maximum to GAP."""
     _, c, g = halfspace(sides, nodes, theta, 2.0)
     step = (c / g.square().sum(1).clamp_min(1e-300)).unsqueeze(1)

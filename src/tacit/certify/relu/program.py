@@ -23,6 +23,7 @@ from scipy.optimize import linprog
 from torch import Tensor
 
 from tacit.certify.relu.node import DUAL, Nodes, Sides, Solved, halfspace
+from tacit.certify.relu.shapes import PerNode, Shares
 
 PENALTY = 1e5  # M, where the longest neuron and the largest value are scaled to 1
 OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
@@ -35,9 +36,7 @@ class Program:
     sides: Sides
     norm: float
 
-    def __call__(
-        self, nodes: Nodes, theta: Float[Tensor, "N m"], reach: Float[Tensor, " N"]
-    ) -> Solved:
+    def __call__(self, nodes: Nodes, theta: Shares, reach: PerNode) -> Solved:
         """Bounds and nearest points; a node whose start theta already shows it beyond `reach` is left."""
         theta = theta.clone()
         delta = theta.new_zeros(len(theta), self.sides.own.shape[1])

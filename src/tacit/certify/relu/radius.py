@@ -25,7 +25,7 @@ import math
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from tacit.base.checks import check_finite
@@ -35,6 +35,7 @@ from tacit.certify.interval import Radii, between
 from tacit.certify.relu.ascent import Ascent
 from tacit.certify.relu.node import DUAL, Values, sides_of
 from tacit.certify.relu.program import Program
+from tacit.certify.relu.shapes import Chosen, Owners
 from tacit.certify.relu.tree import Best, ClassTask, search
 from tacit.errors import CallError
 from tacit.nets import TwoLayerNet
@@ -133,9 +134,7 @@ class ClassView:
         sides = sides_of(w[own], w[opp], constant, axes)
         z, sizes = self.v.abs() * (x @ self.w.T + self.b), self.sizes(x)
 
-        def breaks(
-            point: Int[Tensor, " N"], delta: Float[Tensor, "N d"], loose: float
-        ) -> Bool[Tensor, " N"]:
+        def breaks(point: Owners, delta: Float[Tensor, "N d"], loose: float) -> Chosen:
             return self.breaks(x[point] + (delta if axes is None else delta @ axes.T), loose)
 
         return ClassTask(

@@ -22,6 +22,7 @@ from jaxtyping import Bool, Float, Int, Int8
 from torch import Tensor
 
 from tacit.certify.relu.node import DUAL, Nodes, Sides, Solved, Values, lines, nodes_of
+from tacit.certify.relu.shapes import Chosen, Owners, PerNode, Shares
 
 TIGHT = 1e-9  # relative: two ends this close are one radius
 WIDTH = 16384  # nodes solved together
@@ -30,8 +31,8 @@ SHIFT, HARDER = 1e-14, 10.0  # relative: the first shift, and the factor where i
 LOOSE = 1e-12  # relative: rounding in f at a point of a set without interior
 ALIKE = 1e-6  # relative: a move that breaks is kept although one this much shorter breaks up to rounding
 
-Solver = Callable[[Nodes, Float[Tensor, "N m"], Float[Tensor, " N"]], Solved]
-Breaks = Callable[[Int[Tensor, " N"], Float[Tensor, "N D"], float], Bool[Tensor, " N"]]
+Solver = Callable[[Nodes, Shares, PerNode], Solved]
+Breaks = Callable[[Owners, Float[Tensor, "N D"], float], Chosen]
 
 
 @dataclass(frozen=True)
@@ -68,12 +69,12 @@ class Best:
 class Pool:
     """Open nodes: their point, the state of each opposite neuron (1 on, -1 off, 0 free), bound, theta."""
 
-    point: Int[Tensor, " N"]
+    point: Owners
     state: Int8[Tensor, "N k"]
-    bound: Float[Tensor, " N"]
-    theta: Float[Tensor, "N m"]
+    bound: PerNode
+    theta: Shares
 
-    def at(self, here: Int[Tensor, " M"] | Bool[Tensor, " N"]) -> Pool:
+    def at(self, here: Int[Tensor, " M"] | Chosen) -> Pool:
         """Some of the nodes."""
         return Pool(self.point[here], self.state[here], self.bound[here], self.theta[here])
 
@@ -174,11 +175,7 @@ def children(pool: Pool, excess: Float[Tensor, "N k"]) -> Pool:
 
 
 def improve(
-    task: ClassTask,
-    best: Best,
-    point: Int[Tensor, " N"],
-    on: Bool[Tensor, "N k"],
-    theta: Float[Tensor, "N m"],
+    task: ClassTask, best: Best, point: Owners, on: Bool[Tensor, "N k"], theta: Shares
 ) -> Best:
     """The convex-concave procedure from sets `on` of opposite neurons."""
     shift, length = (torch.full_like(point, s, dtype=theta.dtype) for s in (SHIFT, 0.0))
@@ -202,12 +199,7 @@ def improve(
     return best
 
 
-def against(
-    task: ClassTask,
-    point: Int[Tensor, " N"],
-    shift: Float[Tensor, " N"],
-    length: Float[Tensor, " N"],
-) -> Values:
+def against(task: ClassTask, point: Owners, shift: PerNode, length: PerNode) -> Values:
     """The neurons' values, shifted against the break by a fraction of their size at moves of a length."""
     values = task.values.at(point)
     own, opp = (
@@ -219,11 +211,7 @@ def against(
 
 
 def shorter(
-    task: ClassTask,
-    best: Best,
-    point: Int[Tensor, " N"],
-    delta: Float[Tensor, "N D"],
-    broken: Bool[Tensor, " N"],
+    task: ClassTask, best: Best, point: Owners, delta: Float[Tensor, "N D"], broken: Chosen
 ) -> Best:
     """Takes the moves that break and are shorter than what is known."""
     length = torch.linalg.vector_norm(delta, ord=task.norm, dim=1)
@@ -234,19 +222,17 @@ def shorter(
     return replace(best, upper=upper, delta=moves)
 
 
-def values_at(
-    task: ClassTask, point: Int[Tensor, " N"], delta: Float[Tensor, "N D"]
-) -> Float[Tensor, "N k"]:
+def values_at(task: ClassTask, point: Owners, delta: Float[Tensor, "N D"]) -> Float[Tensor, "N k"]:
     """The opposite neurons' values at the moved points."""
     return task.values.opp[point] + delta @ task.sides.opp.T
 
 
-def closer(pool: Pool, best: Best) -> Bool[Tensor, " N"]:
+def closer(pool: Pool, best: Best) -> Chosen:
     """Nodes that may hold a shorter move."""
     return pool.bound < best.ball[pool.point] * (1 - TIGHT)
 
 
-def is_first(point: Int[Tensor, " N"], key: Float[Tensor, " N"]) -> Bool[Tensor, " N"]:
+def is_first(point: Owners, key: PerNode) -> Chosen:
     """One node a point: that with the least key."""
     order = key.argsort()
     order = order[point[order].argsort(stable=True)]

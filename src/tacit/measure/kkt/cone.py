@@ -24,6 +24,8 @@ from jaxtyping import Bool, Float
 from scipy.optimize import nnls
 from torch import Tensor
 
+Weights = Float[Tensor, " s"]  # of the columns
+
 RIDGES = (1e-13, 1e-11, 1e-9, 1e-7)  # next to unit columns
 PIVOTS = 60  # for each ridge
 SOFT = 1e-12
@@ -41,9 +43,7 @@ class Pivot:
     omega: bool
     factor: Float[Tensor, "k k"]
 
-    def solve(
-        self, q: Float[Tensor, " s"], c: Float[Tensor, " s"], rest: float = 0.0
-    ) -> tuple[Float[Tensor, " s"], float]:
+    def solve(self, q: Weights, c: Weights, rest: float = 0.0) -> tuple[Weights, float]:
         """nu and omega with G nu + omega c = q and <c, nu> - SOFT omega = rest, 0 where not positive."""
         sides = torch.stack([q[self.nu], c[self.nu]], 1)
         free, back = torch.cholesky_solve(sides, self.factor).unbind(1)
@@ -60,7 +60,7 @@ class Pivot:
 class Nearest:
     """The solution with its last pivot, if by pivoting; `work`: the multiplications, with what failed before."""
 
-    nu: Float[Tensor, " s"]
+    nu: Weights
     omega: float
     pivot: Pivot | None
     work: float
@@ -68,8 +68,8 @@ class Nearest:
 
 def nearest_in_cone(
     G: Float[Tensor, "s s"],
-    q: Float[Tensor, " s"],
-    c: Float[Tensor, " s"],
+    q: Weights,
+    c: Weights,
     start: Bool[Tensor, " s"],
     budget: float = math.inf,
 ) -> Nearest | None:
@@ -86,9 +86,7 @@ def nearest_in_cone(
     return None if found_last is None else Nearest(*found_last, None, work)
 
 
-def by_active_set(
-    G: Float[Tensor, "s s"], q: Float[Tensor, " s"], c: Float[Tensor, " s"]
-) -> tuple[Float[Tensor, " s"], float] | None:
+def by_active_set(G: Float[Tensor, "s s"], q: Weights, c: Weights) -> tuple[Weights, float] | None:
     """nu and omega by non-negative least squares (Lawson & Hanson, chapter 23), the inequality as a heavy row
     with a slack variable; None where it does not end."""
     values, vectors = torch.linalg.eigh(G)
@@ -110,12 +108,8 @@ def by_active_set(
 
 
 def settled(
-    G: Float[Tensor, "s s"],
-    q: Float[Tensor, " s"],
-    c: Float[Tensor, " s"],
-    start: Bool[Tensor, " s"],
-    budget: float,
-) -> tuple[tuple[Float[Tensor, " s"], float, Pivot] | None, float]:
+    G: Float[Tensor, "s s"], q: Weights, c: Weights, start: Bool[Tensor, " s"], budget: float
+) -> tuple[tuple[Weights, float, Pivot] | None, float]:
     """The pivoting of the module, and its work; None where the signs have not settled."""
     nu_on, omega_on = start.clone(), False
     fewest, tries = len(q) + 2, TRIES

@@ -21,9 +21,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from tacit.base.shapes import Numbers
+from tacit.base.shapes import Numbers, Sets
 from tacit.errors import CallError
-from tacit.measure.kkt.cone import SOFT, nearest_in_cone
+from tacit.measure.kkt.cone import SOFT, Weights, nearest_in_cone
 from tacit.measure.kkt.pulls import eased, pulls
 from tacit.measure.kkt.rows import Rows, derivative_rows
 from tacit.measure.margins import (
@@ -77,7 +77,7 @@ class Kkt:
 
 
 def kkt_cosine(
-    net: TwoLayerNet, x: Float[Tensor, "*x n D"], y: Float[Tensor, "*y m"], loss: LossName
+    net: TwoLayerNet, x: Sets, y: Float[Tensor, "*y m"], loss: LossName
 ) -> Float[Tensor, "*e"]:
     """cos(theta, -grad L(theta)) over all trained parameters, dead neurons included: 1 at a KKT point.
 
@@ -243,18 +243,14 @@ def projected(
 class Fit:
     """The best weights of some columns, the multiplier of <over, weights> <= 0, the rest of theta, the work."""
 
-    weight: Float[Tensor, " s"]
+    weight: Weights
     toll: float
     rest: Float[Tensor, "h P"]
     work: float
 
 
 def fitted(
-    columns: Rows,
-    theta: Float[Tensor, "h P"],
-    over: Float[Tensor, " s"],
-    on: Bool[Tensor, " s"],
-    budget: float,
+    columns: Rows, theta: Float[Tensor, "h P"], over: Weights, on: Bool[Tensor, " s"], budget: float
 ) -> Fit | None:
     """The fit of all columns; `on`: those that are likely to have a positive weight. None: out of budget."""
     if budget <= 0:

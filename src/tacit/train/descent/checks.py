@@ -4,10 +4,10 @@ import math
 from typing import Any, get_args
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from tacit.base.checks import check_finite
+from tacit.base.shapes import Sets
 from tacit.errors import CallError
 from tacit.nets import MultiClassNet, TensorNet, TwoLayerNet
 from tacit.nets.kinds import asked_of, kind_of
@@ -87,7 +87,7 @@ def no_kink(objective: Objective) -> None:
         )
 
 
-def check_points(x: Float[Tensor, "*x n D"], y: Tensor) -> None:
+def check_points(x: Sets, y: Tensor) -> None:
     """At least one point, finite, each with a label."""
     if x.shape[:-1] != y.shape or not y.numel():
         raise CallError(
@@ -137,9 +137,7 @@ def check_length(
     return steps if steps is not None else given[0] * math.ceil(n / (batch or n))
 
 
-def check_fit(
-    tensors: dict[str, Tensor], x: Float[Tensor, "*x n D"], members: tuple[int, ...]
-) -> None:
+def check_fit(tensors: dict[str, Tensor], x: Sets, members: tuple[int, ...]) -> None:
     """Weights of the dimension, dtype and device of the points."""
     w = tensors["w"]
     if w.shape[-1] != x.shape[-1] or tuple(x.shape[:-2]) not in ((), tuple(members)):
@@ -155,7 +153,7 @@ def check_fit(
         check_finite(name, tensor, remedy="a start must be finite")
 
 
-def check_two_layer(net: TwoLayerNet, x: Float[Tensor, "*x n D"]) -> None:
+def check_two_layer(net: TwoLayerNet, x: Sets) -> None:
     """Weights that fit the points and can be divided by their norm."""
     check_fit(net.tensors(), x, net.ensemble)
     if net.p > 1 and bool(((net.w.norm(dim=-1) == 0) & net.w.any(-1)).any()):

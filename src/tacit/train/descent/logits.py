@@ -27,7 +27,7 @@ from torch import Tensor
 
 from tacit.base.checks import check_finite
 from tacit.base.linalg import power
-from tacit.base.shapes import Column, Numbers, Rows
+from tacit.base.shapes import Column, Index, Numbers, Rows
 from tacit.base.threads import side_by_side
 from tacit.errors import CallError, RunError
 from tacit.nets.poly_relu import PolyReLUNet, without_dust
@@ -114,13 +114,7 @@ class LogitTraining:
         self.update.restore(state, self.start[0].w.device)
 
     def epochs(
-        self,
-        points: Points,
-        order: Callable[[], Int64[Tensor, " n"]],
-        *,
-        batch: int,
-        last: int,
-        first: int = 1,
+        self, points: Points, order: Callable[[], Index], *, batch: int, last: int, first: int = 1
     ) -> Iterator[tuple[int, Float[Tensor, " members"]]]:
         """Every point once an epoch, in a new order: the epoch, and the mean of the losses on the way."""
         for epoch in range(first, last + 1):
@@ -132,9 +126,7 @@ class LogitTraining:
             yield epoch, losses
 
     @torch.no_grad()
-    def show(
-        self, x: Rows, y: Int64[Tensor, " n"], weights: Numbers | None = None
-    ) -> Float[Tensor, " members"]:
+    def show(self, x: Rows, y: Index, weights: Numbers | None = None) -> Float[Tensor, " members"]:
         """One step of every net on the mean loss of the batch; the losses before it, net after net."""
         batch = Batch.of(*self.start[0].prepared(x), y, weights)
         return self.show_each(lambda: [batch])
@@ -170,17 +162,13 @@ class Batch:
 
     u: Rows
     scale: Float[Tensor, "one n"] | None
-    y: Int64[Tensor, " n"]
+    y: Index
     weights: Numbers | None
     share: float = 1.0
 
     @staticmethod
     def of(
-        u: Rows,
-        scale: Column | None,
-        y: Int64[Tensor, " n"],
-        weights: Numbers | None,
-        share: float = 1.0,
+        u: Rows, scale: Column | None, y: Index, weights: Numbers | None, share: float = 1.0
     ) -> Batch:
         """From points as `PolyReLUNet.prepared` gives them."""
         return Batch(u, None if scale is None else scale.T, y, weights, share)
@@ -213,7 +201,7 @@ class Points:
 
     net: PolyReLUNet
     x: Rows
-    y: Int64[Tensor, " n"]
+    y: Index
     weights: Numbers | None = None
     known: tuple[Rows, Column | None] | None = field(init=False)
 
@@ -312,7 +300,7 @@ def train_logits(
     )
     share = None if weights is None else weights / weights.mean()
 
-    def order() -> Int64[Tensor, " n"]:
+    def order() -> Index:
         """All rows, by chance."""
         return torch.randperm(len(x), generator=generator, device=generator.device)
 

@@ -21,7 +21,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from tacit.base.shapes import Numbers, Rows
+from tacit.base.shapes import Numbers, Outputs, Rows, Sets
 from tacit.errors import CallError
 from tacit.nets import MultiClassNet, TensorNet, TwoLayerNet
 from tacit.train.losses import LossName, loss_at, pull_at
@@ -39,15 +39,15 @@ class Objective:
     smoothing: float
     at_kink: float
 
-    def seen(self, f: Float[Tensor, "*e n"], y: Float[Tensor, "*x n"]) -> Seen:
+    def seen(self, f: Outputs, y: Float[Tensor, "*x n"]) -> Seen:
         """Losses l(y_i f_i) and margins y_i f_i."""
         return loss_at(y * f, self.loss, self.smoothing), y * f
 
-    def mean(self, f: Float[Tensor, "*e n"], y: Float[Tensor, "*x n"]) -> Float[Tensor, "*e"]:
+    def mean(self, f: Outputs, y: Float[Tensor, "*x n"]) -> Float[Tensor, "*e"]:
         """(1/n) sum_i l(y_i f_i)."""
         return loss_at(y * f, self.loss, self.smoothing).mean(-1)
 
-    def slopes(self, f: Float[Tensor, "*e n"], y: Float[Tensor, "*x n"]) -> Float[Tensor, "*e n"]:
+    def slopes(self, f: Outputs, y: Float[Tensor, "*x n"]) -> Outputs:
         """Its derivative by each f_i."""
         return pull_at(y * f, self.loss, self.smoothing) * y / -f.shape[-1]
 
@@ -85,7 +85,7 @@ class TwoLayerTrainee:
         copies: dict[str, Any] = {name: tensor.clone() for name, tensor in self.state.items()}
         return replace(self.start, **copies)
 
-    def seen(self, x: Float[Tensor, "*x n D"], y: Float[Tensor, "*x n"]) -> Seen:
+    def seen(self, x: Sets, y: Float[Tensor, "*x n"]) -> Seen:
         """f, from ||w_j|| r_ij^p."""
         size, r, slope = self.scaled(x)
         return self.objective.seen(rows_times(self.v * size, r * slope), y)
@@ -96,7 +96,7 @@ class TwoLayerTrainee:
         return self.state.get("v", self.start.v)
 
     def scaled(
-        self, x: Float[Tensor, "*x n D"]
+        self, x: Sets
     ) -> tuple[Float[Tensor, "*e h"], Float[Tensor, "*e h n"], Float[Tensor, "*e h n"]]:
         """||w_j||, r_ij and r_ij^(p-1); for p = 1, where the norm drops out, 1, relu(z_ij) and relu'(z_ij).
 
@@ -113,9 +113,7 @@ class TwoLayerTrainee:
         r = z.clamp_min_(0).mul_(inverse(size).unsqueeze(-1))
         return size, r, r ** (p - 1)
 
-    def gradients(
-        self, x: Float[Tensor, "*x n D"], y: Float[Tensor, "*x n"]
-    ) -> tuple[Float[Tensor, "*e"], State]:
+    def gradients(self, x: Sets, y: Float[Tensor, "*x n"]) -> tuple[Float[Tensor, "*e"], State]:
         """Two products of the size of w, and no graph."""
         p, v = self.start.p, self.v
         size, r, slope = self.scaled(x)
@@ -143,13 +141,11 @@ class MultiClassTrainee:
         """The weights copied, since they move in place."""
         return replace(self.start, w=self.state["w"].clone())
 
-    def seen(self, x: Float[Tensor, "*x n D"], y: Int[Tensor, "*x n"]) -> Seen:
+    def seen(self, x: Sets, y: Int[Tensor, "*x n"]) -> Seen:
         """-log softmax(f)_z, and f_z less the largest other."""
         return of_classes(self.net().logits(x), y)
 
-    def gradients(
-        self, x: Float[Tensor, "*x n D"], y: Int[Tensor, "*x n"]
-    ) -> tuple[Float[Tensor, "*e"], State]:
+    def gradients(self, x: Sets, y: Int[Tensor, "*x n"]) -> tuple[Float[Tensor, "*e"], State]:
         """Neurons as rows, as in w."""
         w = self.state["w"]
         k, h = w.shape[-3:-1]
@@ -165,9 +161,7 @@ class MultiClassTrainee:
         return loss, {"w": (pulls.flatten(-3, -2) @ x).unflatten(-2, (k, h))}
 
 
-def rows_times(
-    weights: Float[Tensor, "*e h"], rows: Float[Tensor, "*e h n"]
-) -> Float[Tensor, "*e n"]:
+def rows_times(weights: Float[Tensor, "*e h"], rows: Float[Tensor, "*e h n"]) -> Outputs:
     """sum_j weights_j rows_j."""
     return (weights.unsqueeze(-2) @ rows).squeeze(-2)
 
@@ -177,7 +171,7 @@ def inverse(size: Float[Tensor, "*e h"]) -> Float[Tensor, "*e h"]:
     return torch.where(size > 0, 1 / size, 0.0)
 
 
-def relu_slope(z: Float[Tensor, "*e n"], at_kink: float) -> Float[Tensor, "*e n"]:
+def relu_slope(z: Outputs, at_kink: float) -> Outputs:
     """relu'(z), with a choice at z = 0."""
     slope = (z > 0).to(z.dtype)
     if at_kink:
@@ -210,7 +204,7 @@ class TensorTrainee:
         """Whether these outputs have a dimension of classes."""
         return f.dim() > len(self.start.ensemble) + 1
 
-    def seen(self, x: Float[Tensor, "*x n D"], y: Tensor) -> Seen:
+    def seen(self, x: Sets, y: Tensor) -> Seen:
         """From one forward pass."""
         return self._seen(self.state, x, y)
 
@@ -218,7 +212,7 @@ class TensorTrainee:
         f = self.start.with_tensors(state)(x)
         return of_classes(f, y) if self.logits(f) else self.objective.seen(f, y)
 
-    def gradients(self, x: Float[Tensor, "*x n D"], y: Tensor) -> tuple[Float[Tensor, "*e"], State]:
+    def gradients(self, x: Sets, y: Tensor) -> tuple[Float[Tensor, "*e"], State]:
         """Members do not see each other, so the gradient of the sum is that of each."""
         with torch.enable_grad():
             leaves = {name: t.detach().requires_grad_(True) for name, t in self.state.items()}

@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from tacit.train.flow.ensemble import Ensemble, chosen
+from tacit.train.flow.ensemble import Ensemble, Members, chosen
 from tacit.train.flow.field import Field, Points, Power, field_at
 from tacit.train.flow.neurons import FIXED, Neurons
 
@@ -30,7 +30,7 @@ class Past(Ensemble):
 
     du: Float[Tensor, "E k D"]
     dq: Float[Tensor, "E k"]
-    h: Float[Tensor, " E"]
+    h: Members
 
 
 def no_past(neurons: Neurons) -> Past:
@@ -47,24 +47,24 @@ class Step:
     field: Field
     past: Past
     good: Bool[Tensor, " E"]
-    next_step: Float[Tensor, " E"]
-    log_time: Float[Tensor, " E"]  # of the step alone
+    next_step: Members
+    log_time: Members  # of the step alone
     spent: Float[
         Tensor, " E"
     ]  # by how much log L should have fallen: the integral of ||grad L||^2 / L
-    rate: Float[Tensor, " E"]
+    rate: Members
 
 
 def adams(
     neurons: Neurons,
     field: Field,
     past: Past,
-    rate: Float[Tensor, " E"],
+    rate: Members,
     points: Points,
     p: Power,
-    proposed: Float[Tensor, " E"],
-    longest: Float[Tensor, " E"],
-    log_left: Float[Tensor, " E"],
+    proposed: Members,
+    longest: Members,
+    log_left: Members,
     tolerance: float,
 ) -> Step:
     """One step of at most `longest`, and of no more than exp(log_left) in real time; `rate` is `fall` here."""
@@ -97,7 +97,7 @@ def adams(
     )
 
 
-def times(h: Float[Tensor, " E"], rate: Tensor) -> Tensor:
+def times(h: Members, rate: Tensor) -> Tensor:
     """h * rate, member by member, in the dtype of the neurons."""
     return h.to(rate.dtype).reshape(-1, *(1,) * (rate.dim() - 1)) * rate
 
@@ -108,12 +108,8 @@ def velocity(neurons: Neurons, field: Field) -> tuple[Float[Tensor, "E k D"], Fl
 
 
 def step_error(
-    neurons: Neurons,
-    du: Float[Tensor, "E k D"],
-    dq: Float[Tensor, "E k"],
-    h: Float[Tensor, " E"],
-    p: Power,
-) -> Float[Tensor, " E"]:
+    neurons: Neurons, du: Float[Tensor, "E k D"], dq: Float[Tensor, "E k"], h: Members, p: Power
+) -> Members:
     """The larger of: the worst neuron's error (angle, or relative mass), and what all do to a margin together."""
     power = p if isinstance(p, float) else p.squeeze(-1)
     angle, mass = du.norm(dim=-1), 2 * dq.abs()
@@ -123,14 +119,12 @@ def step_error(
     return torch.where(error.isfinite(), error, math.inf)
 
 
-def fall(neurons: Neurons, field: Field) -> Float[Tensor, " E"]:
+def fall(neurons: Neurons, field: Field) -> Members:
     """-d log L / d tau = (sum of pulls / L) ||sum_i ghat_i grad margin_i||^2, in float64."""
     return (field.log_pull - field.log_loss).double().exp() * squares(neurons, field)[0]
 
 
-def squares(
-    neurons: Neurons, field: Field
-) -> tuple[Float[Tensor, " E"], Float[Tensor, " E"], Float[Tensor, " E"]]:
+def squares(neurons: Neurons, field: Field) -> tuple[Members, Members, Members]:
     """||g||^2, ||theta||^2 and <theta, g> for g = sum_i ghat_i grad margin_i, over all trained weights."""
     r2 = (2 * neurons.log_norm.double()).exp()
     tilt2, G = neurons.tilt.double().square(), field.G.double()
@@ -142,9 +136,7 @@ def squares(
     return g2.sum(-1), theta2.sum(-1), inner.sum(-1)
 
 
-def elapsed(
-    before: Float[Tensor, " E"], after: Float[Tensor, " E"], h: Float[Tensor, " E"]
-) -> Float[Tensor, " E"]:
+def elapsed(before: Members, after: Members, h: Members) -> Members:
     """log of the real time of a step: the integral of exp(-s) for s linear from `before` to `after`.
 
     (A left-point rule would be off by as much as the loss falls in the step.)
@@ -154,16 +146,14 @@ def elapsed(
     return h.log() - before + mean
 
 
-def first_step(neurons: Neurons, field: Field, tolerance: float) -> Float[Tensor, " E"]:
+def first_step(neurons: Neurons, field: Field, tolerance: float) -> Members:
     """A step that moves no neuron by more than the tolerance."""
     du, dq = velocity(neurons, field)
     speed = torch.maximum(du.norm(dim=-1).amax(-1), dq.abs().amax(-1)).double()
     return tolerance / speed.clamp_min(1e-300)
 
 
-def span_of(
-    log_left: Float[Tensor, " E"], log_pull: Float[Tensor, " E"], rate: Float[Tensor, " E"]
-) -> Float[Tensor, " E"]:
+def span_of(log_left: Members, log_pull: Members, rate: Members) -> Members:
     """How long in tau the real time exp(log_left) is, if the pulls fall at the present rate."""
     z = log_left + log_pull.double()
     short = z.exp()

@@ -4,10 +4,11 @@ from dataclasses import fields
 from typing import Any, TypeVar
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 Record = TypeVar("Record")
+Members = Float[Tensor, " E"]  # one number a member
 
 
 class Ensemble:

@@ -18,7 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from tacit.train.flow.ensemble import Ensemble
+from tacit.train.flow.ensemble import Ensemble, Members
 from tacit.train.flow.neurons import Neurons
 from tacit.train.losses import LossName
 
@@ -48,9 +48,9 @@ class Field(Ensemble):
 
     G: Float[Tensor, "E k"]
     turn: Float[Tensor, "E k D"]
-    log_loss: Float[Tensor, " E"]
-    log_pull: Float[Tensor, " E"]
-    margin: Float[Tensor, " E"]
+    log_loss: Members
+    log_pull: Members
+    margin: Members
 
 
 def field_at(neurons: Neurons, points: Points, p: Power) -> Field:

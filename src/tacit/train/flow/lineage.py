@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from tacit.train.flow.ensemble import Ensemble
+from tacit.train.flow.ensemble import Ensemble, Members
 from tacit.train.flow.merge import Grouping, heaviest
 from tacit.train.flow.neurons import FIXED, Neurons
 
@@ -22,7 +22,7 @@ class Lineage(Ensemble):
     last_mass: Float[Tensor, "E h"]
     last_side: Float[Tensor, "E h"]
     last_cosines: Float[Tensor, "E h m"]
-    retired: Float[Tensor, " E"]
+    retired: Members
 
     def all_neurons(
         self, neurons: Neurons, watch: Float[Tensor, "m D"]

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from tacit.errors import CallError
 from tacit.train.flow.adams import Past, Step, adams, fall, first_step, no_past, span_of, squares
+from tacit.train.flow.ensemble import Members
 from tacit.train.flow.field import Field, Points, Power, field_at, outputs, products
 from tacit.train.flow.history import History, Recorder
 from tacit.train.flow.lineage import Lineage, after_merge, unmerged
@@ -32,14 +33,14 @@ class Course:
     field: Field
     past: Past
     book: Lineage
-    step: Float[Tensor, " E"]
-    log_time: Float[Tensor, " E"]
-    spent: Float[Tensor, " E"]
-    first_loss: Float[Tensor, " E"]
-    merge_error: Float[Tensor, " E"]
-    looks: Float[Tensor, " E"]
+    step: Members
+    log_time: Members
+    spent: Members
+    first_loss: Members
+    merge_error: Members
+    looks: Members
     rest: Bool[Tensor, " E"]
-    rate: Float[Tensor, " E"]  # -d log L / d tau
+    rate: Members  # -d log L / d tau
 
     def members(self, index: Tensor) -> Course:
         """Some of the members."""
@@ -61,7 +62,7 @@ class Course:
         )  # fmt: skip
 
     @property
-    def residual(self) -> Float[Tensor, " E"]:
+    def residual(self) -> Members:
         """sin of the angle between theta (retired neurons included) and -grad L; 1 where that is no descent."""
         g2, theta2, inner = squares(self.neurons, self.field)
         theta2 = theta2 + self.book.retired.exp()
@@ -204,7 +205,7 @@ def nowhere(then: Course, now: Course, tolerance: float) -> Bool[Tensor, " E"]:
     return (torch.maximum(turned, grown) < tolerance) & (fell < tolerance / 10)
 
 
-def until_loss(course: Course, goal: float) -> Float[Tensor, " E"]:
+def until_loss(course: Course, goal: float) -> Members:
     """How long in tau the loss needs to the goal, if -log L goes on growing as the margins do, exponentially in
     tau (f is homogeneous), once it is above 1."""
     loss = course.field.log_loss.double()
@@ -214,7 +215,7 @@ def until_loss(course: Course, goal: float) -> Float[Tensor, " E"]:
     return scale * torch.log1p(above / scale) / course.rate.clamp_min(1e-300)
 
 
-def unflipped(course: Course, p: Power) -> Float[Tensor, " E"]:
+def unflipped(course: Course, p: Power) -> Members:
     """The longest step in which no inactive product <u, x_i> that decays to 0 becomes positive.
 
     It decays as exp(-p G T tau), and never crosses; a step that overshoots wakes a point up. Where p < 2 the
@@ -226,9 +227,7 @@ def unflipped(course: Course, p: Power) -> Float[Tensor, " E"]:
     return torch.where(power < 2, 0.5 / decay.clamp_min(1e-300), math.inf)
 
 
-def next_marks(
-    log_time: Float[Tensor, " E"], until: Until, log_marks: Sequence[float]
-) -> Float[Tensor, " E"]:
+def next_marks(log_time: Members, until: Until, log_marks: Sequence[float]) -> Members:
     """The next moment (log) that each member must meet: a recorded one or the end; inf if there is none."""
     last = math.inf if until.time is None else math.log(until.time)
     marks = torch.tensor([*sorted(log_marks), math.inf], dtype=torch.float64).to(log_time.device)
@@ -236,7 +235,7 @@ def next_marks(
     return marks[ahead].clamp_max(last)
 
 
-def remaining(log_time: Float[Tensor, " E"], goal: Float[Tensor, " E"]) -> Float[Tensor, " E"]:
+def remaining(log_time: Members, goal: Members) -> Members:
     """log(exp(goal) - exp(log_time))."""
     gap = (log_time - goal).clamp_max(-1e-12)
     return torch.where(goal.isinf(), math.inf, goal + torch.log(-torch.expm1(gap)))

@@ -33,7 +33,7 @@ from torch import Tensor
 from tacit.base.checks import check_finite
 from tacit.errors import CallError
 from tacit.nets.two_layer import TwoLayerNet
-from tacit.train.flow.ensemble import Ensemble
+from tacit.train.flow.ensemble import Ensemble, Members
 
 BALANCED: Final = 0
 WIDE: Final = 1
@@ -88,7 +88,7 @@ class Neurons(Ensemble):
         return torch.where(self.sign == 0, -math.inf, norm)
 
     @property
-    def balance(self) -> Float[Tensor, " E"]:
+    def balance(self) -> Members:
         """sum_j ||w_j||^2 - v_j^2, which the flow conserves (0 where v is fixed), in float64."""
         sign = (self.kind == WIDE).double() - (self.kind == TALL).double()
         return (sign * (2 * self.log_k.double()).exp()).sum(-1)
