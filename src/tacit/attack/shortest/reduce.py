@@ -23,9 +23,8 @@ from tacit.nets import TwoLayerNet
 
 ANGLE = 1e-5  # largest distance between unit directions (and shifts) that are one neuron: cosine 1 - 5e-11
 LARGEST_SVD = 256  # as many neurons as dimensions or more: beyond, the whole space is taken unseen
-MASSLESS = (
-    1e-17  # a mass below this part of its sign's largest is lost in rounding, thousands of them too
-)
+# a mass below this part of its sign's largest is lost in rounding, thousands of them too
+MASSLESS = 1e-17
 
 
 @dataclass(frozen=True)

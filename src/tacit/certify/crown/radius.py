@@ -37,9 +37,8 @@ SLACK = 1e-9  # times the size of the terms of a bound; their rounding is near 1
 CELLS = 2**23  # numbers in the largest tensor of a backward pass
 ON_A_GPU = 64  # times as many: small passes leave it idle
 RATE = 0.2  # of Adam on the slopes, which live in [0, 1]
-DOUBLINGS = (
-    40  # a point whose whole neighbourhood of 2^40 first-order distances is safe stays there
-)
+# a point whose whole neighbourhood of 2^40 first-order distances is safe stays there
+DOUBLINGS = 40
 ROUNDS = 60  # of the root search, which needs about ten
 
 Bands = dict[int, tuple[Tensor, Tensor]]

@@ -21,9 +21,8 @@ from tacit.certify.poly.merge import merge_shift, pruned_mass
 from tacit.certify.relu.radius import relu_radius
 from tacit.nets import TwoLayerNet
 
-FEW_NEURONS = (
-    12  # in l2, where nodes are cheap, branch and bound takes them as they are, parallel or not
-)
+# in l2, where nodes are cheap, branch and bound takes them as they are, parallel or not
+FEW_NEURONS = 12
 MOST_NEURONS = 64  # after merging; beyond, branch and bound gives way to one linear relaxation
 
 

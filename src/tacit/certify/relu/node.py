@@ -28,9 +28,8 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-ROUNDING = (
-    1e-14  # of the sum of magnitudes: what float64 may lose in c and g; more in many dimensions
-)
+# of the sum of magnitudes: what float64 may lose in c and g; more in many dimensions
+ROUNDING = 1e-14
 UNIT = 2.3e-16
 
 DUAL = {1.0: math.inf, 2.0: 2.0, math.inf: 1.0}

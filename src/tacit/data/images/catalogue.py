@@ -16,6 +16,10 @@ from tacit.errors import CallError
 Part = Literal["train", "test"]
 PARTS: tuple[Part, ...] = ("train", "test")
 DIGITS = tuple("0123456789")
+IDX = (
+    *("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"),
+    *("t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"),
+)
 
 
 @dataclass(frozen=True)
@@ -78,13 +82,18 @@ def known_part(part: str) -> Part:
     raise CallError(f"part {part!r} is none of {', '.join(PARTS)}")
 
 
-def _idx_files(*rows: tuple[str, int, str]) -> dict[Part, tuple[DataFile, ...]]:
-    """Images and labels of the training set, then of the test set."""
-    files = [DataFile(*row) for row in rows]
+def _idx_files(*rows: tuple[int, str]) -> dict[Part, tuple[DataFile, ...]]:
+    """Sizes and hashes of images and labels of the training set, then of the test set."""
+    files = [DataFile(name, *row) for name, row in zip(IDX, rows, strict=True)]
     return {"train": tuple(files[:2]), "test": tuple(files[2:])}
 
 
-_CIFAR_BATCH = 10_000 * 3073  # images, and bytes of each: a label and three planes of 32 x 32
+def _cifar_files(*hashes: str) -> dict[Part, tuple[DataFile, ...]]:
+    """The batches of the training set, then that of the test set."""
+    size = 10_000 * 3073  # images, and bytes of each: a label and three planes of 32 x 32
+    train = [DataFile(f"data_batch_{i}.bin", size, known) for i, known in enumerate(hashes[:-1], 1)]
+    return {"train": tuple(train), "test": (DataFile("test_batch.bin", size, hashes[-1]),)}
+
 
 DATASETS: dict[str, Dataset] = {
     dataset.name: dataset
@@ -108,26 +117,10 @@ DATASETS: dict[str, Dataset] = {
             counts={"train": 60_000, "test": 10_000},
             classes=DIGITS,
             files=_idx_files(
-                (
-                    "train-images-idx3-ubyte.gz",
-                    9_912_422,
-                    "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
-                ),
-                (
-                    "train-labels-idx1-ubyte.gz",
-                    28_881,
-                    "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
-                ),
-                (
-                    "t10k-images-idx3-ubyte.gz",
-                    1_648_877,
-                    "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
-                ),
-                (
-                    "t10k-labels-idx1-ubyte.gz",
-                    4_542,
-                    "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
-                ),
+                (9_912_422, "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"),
+                (28_881, "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"),
+                (1_648_877, "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6"),
+                (4_542, "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6"),
             ),
             sources=(
                 "https://yann.lecun.com/exdb/mnist/",
@@ -149,26 +142,10 @@ DATASETS: dict[str, Dataset] = {
                 *("Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"),
             ),
             files=_idx_files(
-                (
-                    "train-images-idx3-ubyte.gz",
-                    26_421_880,
-                    "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
-                ),
-                (
-                    "train-labels-idx1-ubyte.gz",
-                    29_515,
-                    "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
-                ),
-                (
-                    "t10k-images-idx3-ubyte.gz",
-                    4_422_102,
-                    "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073",
-                ),
-                (
-                    "t10k-labels-idx1-ubyte.gz",
-                    5_148,
-                    "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
-                ),
+                (26_421_880, "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84"),
+                (29_515, "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845"),
+                (4_422_102, "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073"),
+                (5_148, "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5"),
             ),
             sources=(
                 "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
@@ -187,28 +164,14 @@ DATASETS: dict[str, Dataset] = {
                 *("airplane", "automobile", "bird", "cat", "deer"),
                 *("dog", "frog", "horse", "ship", "truck"),
             ),
-            files={
-                "train": tuple(
-                    DataFile(f"data_batch_{number}.bin", _CIFAR_BATCH, sha256)
-                    for number, sha256 in enumerate(
-                        (
-                            "cee916563c9f80d84e3cc88e17fdc0941787f1244f00a67874d45b261883ada5",
-                            "a591ca11fa1708a91ee40f54b3da4784ccd871ecf2137de63f51ada8b3fa57ed",
-                            "bbe8596564c0f86427f876058170b84dac6670ddf06d79402899d93ceea26f67",
-                            "014e562d6e23c72197cc727519169a60359f5eccd8945ad5a09d710285ff4e48",
-                            "755304fc0b379caeae8c14f0dac912fbc7d6cd469eb67a1029a08a39453a9add",
-                        ),
-                        start=1,
-                    )
-                ),
-                "test": (
-                    DataFile(
-                        "test_batch.bin",
-                        _CIFAR_BATCH,
-                        "8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b",
-                    ),
-                ),
-            },
+            files=_cifar_files(
+                "cee916563c9f80d84e3cc88e17fdc0941787f1244f00a67874d45b261883ada5",
+                "a591ca11fa1708a91ee40f54b3da4784ccd871ecf2137de63f51ada8b3fa57ed",
+                "bbe8596564c0f86427f876058170b84dac6670ddf06d79402899d93ceea26f67",
+                "014e562d6e23c72197cc727519169a60359f5eccd8945ad5a09d710285ff4e48",
+                "755304fc0b379caeae8c14f0dac912fbc7d6cd469eb67a1029a08a39453a9add",
+                "8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b",
+            ),
             archive=DataFile(
                 "cifar-10-binary.tar.gz",
                 170_052_171,
