@@ -10,7 +10,7 @@ from tacit.attack.ball.task import known_labels
 from tacit.attack.norms import L2, Norm, known_norm
 from tacit.attack.shortest.minimal import minimal
 from tacit.attack.shortest.reduce import reduce_net
-from tacit.base.checks import check_finite
+from tacit.base.checks import check_finite, check_signs
 from tacit.base.shapes import Inputs, Labels, Numbers, Rows
 from tacit.certify.halfspaces import linear_radius, two_neuron_radius
 from tacit.certify.interval import Radii, exactly, intersect, stack
@@ -96,8 +96,7 @@ def answered(classifier: Any, x: Inputs, y: Labels, question: Question) -> Radii
 
 def signed(y: Labels) -> Numbers:
     """Labels of +-1, in float64."""
-    if not ((y == 1) | (y == -1)).all():
-        raise CallError("y: labels are -1 or +1")
+    check_signs(y)
     return y.to(torch.float64)
 
 

@@ -21,7 +21,7 @@ from jaxtyping import Bool, Float, Int
 from scipy.stats import norm
 from torch import Tensor
 
-from tacit.base.checks import check_finite
+from tacit.base.checks import check_finite, check_labels, check_one_each
 from tacit.base.statistics import lower_limit
 from tacit.errors import CallError
 
@@ -57,7 +57,9 @@ def smoothing_radius(
     """
     check(model, x, y, sigma, n0, n, alpha, batch)
     with torch.no_grad():
-        label = columns(y, outputs_of(model(x[:1])))
+        outputs = outputs_of(model(x[:1]))
+    check_labels(y, outputs)
+    label = (y > 0).long() if outputs == 1 else y.long()  # -1 and +1 are the classes 0 and 1
     predicted = torch.full((len(x),), -1, dtype=torch.long, device=x.device)
     radius = torch.zeros(len(x), dtype=torch.float64, device=x.device)
     for i, point in enumerate(x):
@@ -110,19 +112,6 @@ def outputs_of(scores: Tensor) -> int:
     return 1 if scores.dim() == 1 else scores.shape[1]
 
 
-def columns(y: Tensor, outputs: int) -> Int[Tensor, " n"]:
-    """The class of each label: -1 and +1 are 0 and 1 for a model of one output."""
-    if outputs == 1:
-        if not bool((y.abs() == 1).all()):
-            raise CallError("a one-output model needs labels y = -1 or +1")
-        return (y > 0).long()
-    if not bool(((y >= 0) & (y < outputs) & (y == y.round())).all()):
-        raise CallError(
-            f"labels go from {y.min()} to {y.max()}: a model of {outputs} logits needs 0..{outputs - 1}"
-        )
-    return y.long()
-
-
 def check(
     model: object,
     x: Tensor,
@@ -136,10 +125,7 @@ def check(
     """Refuse what cannot be certified."""
     if getattr(model, "training", False):
         raise CallError("the model is in train mode: call model.eval() first")
-    if y.shape != x.shape[:1]:
-        raise CallError(
-            f"y has shape {tuple(y.shape)}: one label for each of {len(x)} points is needed"
-        )
+    check_one_each(y, x)
     check_finite("x", x)
     if not sigma > 0:
         raise CallError(f"sigma={sigma}: the noise needs a positive standard deviation")

@@ -27,7 +27,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from tacit.base.checks import check_finite
+from tacit.base.checks import check_finite, check_labels, check_one_each
 from tacit.base.shapes import Inputs, Numbers, Rows
 from tacit.certify.crown.chain import Chain, chain_of
 from tacit.errors import CallError
@@ -148,23 +148,15 @@ def prepared(
     check_finite("x", x)
     if box is not None and not bool(((x >= box[0]) & (x <= box[1])).all()):
         raise CallError(f"box={box}: points lie in [{x.min():g}, {x.max():g}]; widen the box")
-    if len(y) != len(x) or y.dim() != 1:
-        raise CallError(
-            f"y has shape {tuple(y.shape)}: one label for each of {len(x)} points is needed"
-        )
+    check_one_each(y, x)
     return x, margin_rows(y.to(x.device), chain.outputs).double()
 
 
 def margin_rows(y: Tensor, outputs: int) -> Float[Tensor, "n s k"]:
     """The margins as linear functions of the outputs: y f, or z_y - z_k for every k != y."""
+    check_labels(y, outputs)
     if outputs == 1:
-        if not bool((y.abs() == 1).all()):
-            raise CallError("a one-output model needs labels y = -1 or +1")
         return y.double().reshape(-1, 1, 1)
-    if not bool(((y >= 0) & (y < outputs) & (y == y.round())).all()):
-        raise CallError(
-            f"labels go from {y.min()} to {y.max()}: a model of {outputs} logits needs 0..{outputs - 1}"
-        )
     y = y.long().unsqueeze(1)
     others = torch.arange(outputs - 1, device=y.device)
     others = others + (others >= y)

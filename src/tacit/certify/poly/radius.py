@@ -34,7 +34,7 @@ import torch
 from tacit.attack.norms import Norm, known_norm
 from tacit.attack.shortest.minimal import minimal
 from tacit.attack.shortest.reduce import Reduced, reduce_net
-from tacit.base.checks import check_finite
+from tacit.base.checks import check_finite, check_signs
 from tacit.base.shapes import Numbers, Rows
 from tacit.certify.interval import Radii, between
 from tacit.certify.poly.merge import shifted
@@ -113,7 +113,6 @@ def check(net: TwoLayerNet, x: Rows, y: Numbers, budget: int) -> None:
         )
     check_finite("the net", net.w, net.v, remedy="no radius can be given")
     check_finite("x", x)
-    if not ((y == 1) | (y == -1)).all():
-        raise CallError("y: labels are -1 or +1")
+    check_signs(y)
     if budget < 1:
         raise CallError(f"budget={budget}: branch and bound needs at least one node a point")

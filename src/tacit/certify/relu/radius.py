@@ -28,7 +28,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from tacit.base.checks import check_finite
+from tacit.base.checks import check_finite, check_signs
 from tacit.base.linalg import span_axes, unit_rows
 from tacit.base.shapes import Numbers, Rows, Which
 from tacit.certify.interval import Radii, between
@@ -92,8 +92,7 @@ def check_call(net: TwoLayerNet, x: Rows, y: Numbers, norm: float, budget: int) 
     if x.shape[1] != net.w.shape[1]:
         raise CallError(f"x has {x.shape[1]} columns, the net takes {net.w.shape[1]}")
     check_finite("x or the net", x, net.w, net.v, net.b, remedy="no radius can be given")
-    if not ((y == 1) | (y == -1)).all():
-        raise CallError("y: labels are -1 or +1")
+    check_signs(y)
 
 
 @dataclass(frozen=True)

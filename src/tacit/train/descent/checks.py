@@ -6,7 +6,7 @@ from typing import Any, get_args
 import torch
 from torch import Tensor, nn
 
-from tacit.base.checks import check_finite
+from tacit.base.checks import check_finite, check_signs
 from tacit.base.shapes import Sets
 from tacit.errors import CallError
 from tacit.nets import MultiClassNet, TensorNet, TwoLayerNet
@@ -71,12 +71,6 @@ def module_trainee(net: nn.Module, x: Tensor, y: Tensor, objective: Objective) -
     if not trainee.state:
         raise CallError("the module has no parameter that requires a gradient: nothing to train")
     return trainee
-
-
-def check_signs(y: Tensor) -> None:
-    """Labels of one output."""
-    if not ((y == 1) | (y == -1)).all():
-        raise CallError("y: labels are -1 or +1")
 
 
 def no_kink(objective: Objective) -> None:
