@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from tacit.cli.data import data_app
-from tacit.cli.lines import complain, print_json
+from tacit.cli.lines import NONE, Json, complain, print_json
 from tacit.cli.models import models_app
 from tacit.errors import CallError, RunError
 from tacit.lab.exhibit import SCALES, Exhibit
@@ -23,8 +23,6 @@ app = typer.Typer(
 )
 app.add_typer(data_app, name="data")
 app.add_typer(models_app, name="models")
-
-NONE: list[str] = []  # a default that typer reads and never writes to
 
 
 def _complete_ids(incomplete: str) -> list[tuple[str, str]]:
@@ -87,7 +85,6 @@ Fresh = Annotated[
         help="Run anew, even if a complete run is there (trained nets that are kept are used).",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
 
 def _print_version(asked: bool) -> bool:
@@ -249,16 +246,16 @@ def audit(
     as_json: Json = False,
 ) -> None:
     """How robust is a classifier? Certified and attacked accuracy, flags, universal directions."""
-    from tacit.cli.audit import print_audit, run_audit
+    from tacit.cli.audit import numbers, print_audit, run_audit, whole
 
     record = run_audit(
         model,
         data,
         norm=norm,
-        radii=radii,
-        box=box,
+        radii=numbers("radii", radii, "0.1,0.2"),
+        box=numbers("box", box, "0,1"),
         subclass=subclass,
-        limit=limit,
+        limit=whole("limit", limit),
         black_box=black_box,
         device=device,
     )
@@ -269,9 +266,7 @@ def audit(
 
 
 @app.command()
-def cite(
-    names: Names = NONE,
-) -> None:
+def cite(names: Names = NONE) -> None:
     """Print BibTeX of tacit and of the papers (of all papers if none is named)."""
     from tacit.report.cite import bibliography
 
@@ -308,10 +303,4 @@ def _known_run(folder: Path) -> RunRecord | None:
 
 
 def _described(exhibit: Exhibit) -> dict[str, str]:
-    return {
-        "id": exhibit.id,
-        "paper": exhibit.paper,
-        "title": exhibit.title,
-        "where": exhibit.where,
-        "claim": exhibit.claim,
-    }
+    return {name: getattr(exhibit, name) for name in ("id", "paper", "title", "where", "claim")}

@@ -2,6 +2,7 @@
 
 import sys
 from contextlib import redirect_stdout
+from typing import Any
 
 from rich import box as boxes
 from rich.console import Console
@@ -23,37 +24,17 @@ VERDICTS = {
 }
 
 
-def run_audit(
-    model: str,
-    data: str,
-    *,
-    norm: str,
-    radii: str | None,
-    box: str | None,
-    subclass: str | None,
-    limit: str | None,
-    black_box: bool,
-    device: str,
-) -> AuditRecord:
-    """The audit that the options ask for, with its progress on stderr."""
+def run_audit(model: str, data: str, **options: Any) -> AuditRecord:
+    """The audit with these options, its progress on stderr."""
     # a model that prints must not get into the JSON document
     with on_stderr("audit") as progress, redirect_stdout(sys.stderr):
-        return audit(
-            model,
-            data,
-            norm=norm,
-            radii=None if radii is None else numbers("radii", radii, "0.1,0.2"),
-            box=None if box is None else numbers("box", box, "0,1"),
-            subclass=subclass,
-            limit=None if limit is None else whole("limit", limit),
-            black_box=black_box,
-            device=device,
-            progress=progress,
-        )
+        return audit(model, data, progress=progress, **options)
 
 
-def numbers(option: str, text: str, example: str) -> list[float]:
-    """Numbers between commas."""
+def numbers(option: str, text: str | None, example: str) -> list[float] | None:
+    """Numbers between commas, where the option is given."""
+    if text is None:
+        return None
     try:
         return [float(part) for part in text.split(",") if text.strip()]
     except ValueError:
@@ -62,10 +43,10 @@ def numbers(option: str, text: str, example: str) -> list[float]:
         ) from None
 
 
-def whole(option: str, text: str) -> int:
-    """A whole number."""
+def whole(option: str, text: str | None) -> int | None:
+    """A whole number, where the option is given."""
     try:
-        return int(text)
+        return None if text is None else int(text)
     except ValueError:
         raise CallError(
             f"--{option} takes a whole number, as in --{option} 500; got {text!r}"

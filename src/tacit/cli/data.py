@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.lines import complain, print_json
+from tacit.cli.lines import Json, complain, print_json
 from tacit.errors import RunError
 
 if TYPE_CHECKING:
@@ -25,11 +25,7 @@ def _complete_names(incomplete: str) -> list[str]:
 
 
 @data_app.command("list")
-def list_data(
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document and nothing else.")
-    ] = False,
-) -> None:
+def list_data(as_json: Json = False) -> None:
     """List the data sets: how many images, where they were found, who published them."""
     from tacit.data.images import DATASETS
 

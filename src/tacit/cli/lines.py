@@ -2,7 +2,12 @@
 
 import json
 import sys
-from typing import Any
+from typing import Annotated, Any
+
+import typer
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+NONE: list[str] = []  # a default that typer reads and never writes to
 
 
 def complain(message: str) -> None:

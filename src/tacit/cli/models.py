@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.lines import print_json
+from tacit.cli.lines import NONE, Json, print_json
 
 if TYPE_CHECKING:
     from tacit.lab.models.shelf import Entry
@@ -17,16 +17,11 @@ models_app = typer.Typer(
     rich_markup_mode=None,
 )
 
-NONE: list[str] = []  # a default that typer reads and never writes to
 DIGEST = 64  # characters of a sha256, which says nothing to people
 
 
 @models_app.command("list")
-def list_models(
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document and nothing else.")
-    ] = False,
-) -> None:
+def list_models(as_json: Json = False) -> None:
     """List the trained nets: what each is, when it was made, how many bytes it takes."""
     from tacit.lab.models.shelf import entries, models_folder
 
@@ -61,15 +56,9 @@ def _total(found: list[Entry]) -> str:
 
 def _described(entry: Entry) -> dict[str, Any]:
     """The entry as the JSON document has it."""
-    return {
-        "address": entry.address,
-        "kind": entry.kind,
-        "recipe": entry.recipe,
-        "made": entry.made,
-        "seconds": entry.seconds,
-        "bytes": entry.bytes,
-        "files": [str(path) for path in entry.files],
-    }
+    names = ("address", "kind", "recipe", "made", "seconds", "bytes")
+    files = {"files": [str(path) for path in entry.files]}
+    return {name: getattr(entry, name) for name in names} | files
 
 
 def _words(entry: Entry) -> str:
