@@ -12,12 +12,15 @@ Members = Float[Tensor, " E"]  # one number a member
 
 
 class Ensemble:
-    """A frozen dataclass of tensors that can be cut down to some of its members."""
+    """A frozen dataclass of tensors and of such dataclasses that can be cut down to some of its members."""
 
     def members(self: Record, index: Tensor) -> Record:
         """Some of the members: a mask, or their numbers."""
-        parts: Any = fields(self)  # type: ignore[arg-type]
-        return type(self)(*(getattr(self, part.name)[index] for part in parts))
+        names: Any = fields(self)  # type: ignore[arg-type]
+        parts = (getattr(self, name.name) for name in names)
+        return type(self)(
+            *(p.members(index) if isinstance(p, Ensemble) else p[index] for p in parts)
+        )
 
 
 def chosen(take: Bool[Tensor, " E"], one: Record, other: Record) -> Record:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tacit.errors import CallError
 from tacit.train.flow.adams import Past, Step, adams, fall, first_step, no_past, span_of, squares
-from tacit.train.flow.ensemble import Members
+from tacit.train.flow.ensemble import Ensemble, Members
 from tacit.train.flow.field import Field, Points, Power, field_at, outputs, products
 from tacit.train.flow.history import History, Recorder
 from tacit.train.flow.lineage import Lineage, after_merge, unmerged
@@ -26,7 +26,7 @@ WINDOW = 200  # steps after which a flow that has got nowhere is at rest
 
 
 @dataclass(frozen=True)
-class Course:
+class Course(Ensemble):
     """Where the members in hand stand; numbers of a member in float64."""
 
     neurons: Neurons
@@ -41,17 +41,6 @@ class Course:
     looks: Members
     rest: Bool[Tensor, " E"]
     rate: Members  # -d log L / d tau
-
-    def members(self, index: Tensor) -> Course:
-        """Some of the members."""
-        numbers = (getattr(self, f.name)[index] for f in fields(self)[4:])
-        return Course(
-            self.neurons.members(index),
-            self.field.members(index),
-            self.past.members(index),
-            self.book.members(index),
-            *numbers,
-        )
 
     def after(self, step: Step) -> Course:
         """The course one step on."""
