@@ -228,13 +228,7 @@ class PolyReLUClassifier(Answers):
     def _start(self, rows: Rows, centre: Array, owner: Tensor, seed: int) -> Head:
         """Before training."""
         return start_head(
-            rows,
-            centre,
-            owner,
-            p=float(self.p),
-            width=self.width,
-            normalize_input=self.normalize_input,
-            seed=seed,
+            rows, centre, owner, seed, self.width, float(self.p), self.normalize_input
         )
 
     def _same_head(self, owner: Tensor, named: Array | None) -> Head:

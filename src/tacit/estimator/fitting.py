@@ -91,20 +91,19 @@ def start_head(
     rows: Rows,
     centre: Array,
     owner: Int64[Tensor, " K"],
-    *,
-    p: float,
-    width: int,
-    normalize_input: bool,
     seed: int,
+    width: int,
+    p: float,
+    normalize_input: bool,
 ) -> Head:
     """A head before training, in the type of the rows."""
-    middle = torch.from_numpy(centre)
+    middle, generator = torch.from_numpy(centre), torch.Generator().manual_seed(seed)
     net = poly_relu_start(
         rows.x.shape[1],
         width,
         len(owner),
         p,
-        [torch.Generator().manual_seed(seed)],
+        [generator],
         centre=middle,
         normalize_input=normalize_input,
         unit=not normalize_input,

@@ -212,12 +212,5 @@ def apgd(
             f"larger_balls with norm {norm}: searches begin in larger balls in l1 alone"
         )
     task = task_of(model, x, y, radii, norm=norm, box=box, batch=batch)
-    return attack(
-        task,
-        model,
-        apgd_descent(steps, larger_balls),
-        loss=loss,
-        starts=starts,
-        means=means,
-        seed=seed,
-    )
+    descend = apgd_descent(steps, larger_balls)
+    return attack(task, model, descend, loss=loss, starts=starts, means=means, seed=seed)

@@ -60,6 +60,15 @@ def random_descent(steps: int, propose: Propose) -> Descent:
     return descend
 
 
+def by_queries(
+    task: Task, descend: Descent, starts: Sequence[AnyStart], means: Tensor | None, seed: int
+) -> Attacked:
+    """A search from these starts: no gradient is asked for, and not even the neurons are looked at."""
+    return attack(
+        task, None, descend, loss=margin, starts=starts, means=means, seed=seed, gradients=False
+    )
+
+
 def some_coordinates(search: Search, delta: Rows, part: float) -> Rows:
     """Ever fewer coordinates moved, at last one."""
     share = max(SHARE_AT_FIRST * (1 - part) ** 2, 1 / delta.shape[1])
@@ -81,14 +90,10 @@ def random_change(search: Search, like: Rows, share: float) -> Rows:
 
 def nearest_foreign(task: Task) -> Rows:
     """For each point the nearest one that is rightly classified and of another class; itself if there is none."""
-    known = torch.cat(
-        [
-            margin(task.target.scores(x), y) > 0
-            for x, y in zip(task.x.split(task.batch), task.y.split(task.batch), strict=True)
-        ]
-    )
+    parts = list(zip(task.x.split(task.batch), task.y.split(task.batch), strict=True))
+    known = torch.cat([margin(task.target.scores(x), y) > 0 for x, y in parts])
     found = []
-    for x, y in zip(task.x.split(task.batch), task.y.split(task.batch), strict=True):
+    for x, y in parts:
         far = torch.cdist(x, task.x[known])
         far = torch.where(task.y[known] == y.unsqueeze(1), torch.inf, far)
         if far.shape[1] == 0:
@@ -143,13 +148,5 @@ def black_box(
         )
     task = task_of(model, x, y, radii, norm=norm, box=box, batch=batch)
     ray = crossing(task, nearest_foreign(task)).unflatten(1, task.shape)
-    return attack(
-        task,
-        None,  # not even its neurons are looked at
-        random_descent(steps, some_coordinates),
-        loss=margin,
-        starts=[ray, *starts],
-        means=means,
-        seed=seed,
-        gradients=False,
-    )
+    descend = random_descent(steps, some_coordinates)
+    return by_queries(task, descend, [ray, *starts], means, seed)

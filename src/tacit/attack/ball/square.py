@@ -21,11 +21,9 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
-from tacit.attack.ball.black_box import Propose, random_descent
-from tacit.attack.ball.driver import attack
+from tacit.attack.ball.black_box import Propose, by_queries, random_descent
 from tacit.attack.ball.search import Search
 from tacit.attack.ball.task import Attacked, Box, task_of
-from tacit.attack.losses import margin
 from tacit.attack.norms import Norm, l2_size, l2_steepest, positive
 from tacit.base.shapes import Column, Rows
 from tacit.errors import CallError
@@ -71,16 +69,8 @@ def square(
     first = (stripes if task.norm.order == math.inf else grid_of_bumps)(task.x, image, generator)
     size = task.norm.size(first).unsqueeze(1)
     start = (first * (max(*task.radii, 1.0) / size)).unflatten(1, task.shape)
-    return attack(
-        task,
-        None,
-        random_descent(steps, random_square(image)),
-        loss=margin,
-        starts=[start],  # projected on the ball of each radius
-        means=None,
-        seed=seed,
-        gradients=False,
-    )
+    # the start is projected on the ball of each radius
+    return by_queries(task, random_descent(steps, random_square(image)), [start], None, seed)
 
 
 def random_square(image: Shape) -> Propose:
