@@ -5,8 +5,6 @@ the host; a device is shown one batch after the other.
 """
 
 import math
-import zipfile
-import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,14 +16,10 @@ from jaxtyping import Float, Int64, Shaped
 from torch import Tensor
 
 from tacit.auditing.choices import known_count
+from tacit.data.images.npz import UNREADABLE, opened_npz
 from tacit.errors import CallError
 
 SEED = 0  # of the choice that `limit` makes
-# broken zips, unknown compression, encryption (RuntimeError), headers that lie about sizes
-UNREADABLE = (
-    *(OSError, EOFError, ValueError, RuntimeError, MemoryError, SyntaxError, KeyError),
-    *(zipfile.BadZipFile, zlib.error),
-)
 
 
 @dataclass(frozen=True)
@@ -98,12 +92,8 @@ def _read_npz(path: Path, subclass: str | None) -> dict[str, np.ndarray]:
     if not path.is_file():
         raise CallError(f"there is no file {path}: DATA is an .npz file with arrays x and y")
     try:
-        with path.open("rb") as stream:
-            # an .npz file is a zip (of nothing, in the second case); numpy takes anything else for a pickle
-            if stream.read(4) not in (b"PK\x03\x04", b"PK\x05\x06"):
-                raise CallError(f"{path} is no .npz file: write numpy.savez(path, x=x, y=y)")
-            stream.seek(0)
-            return _of_mapping(np.load(stream, allow_pickle=False), subclass, str(path))
+        with opened_npz(path) as found:
+            return _of_mapping(found, subclass, str(path))
     except CallError:
         raise
     except UNREADABLE as error:

@@ -3,7 +3,8 @@
 import copy
 import difflib
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -99,7 +100,7 @@ def _timm(name: str, model: str, size: int | None) -> Extractor:
         raise CallError(
             f"timm has no model {model!r}; near to it: {', '.join(near) or 'nothing'} (timm.list_models())"
         )
-    with _Loading(name):
+    with _loading(name):
         net = timm.create_model(model, pretrained=True, num_classes=0)
     config = timm.data.resolve_model_data_config(net)
     side = size or int(config["input_size"][-1])
@@ -116,7 +117,7 @@ def _open_clip(name: str, model: str, weights: str, size: int | None) -> Extract
             f"open_clip has no model {model!r}; near to it: {', '.join(near) or 'nothing'} "
             "(open_clip.list_models())"
         )
-    with _Loading(name):
+    with _loading(name):
         clip = open_clip.create_model(model, pretrained=weights, force_image_size=size)
     tower = clip.visual
     side = tower.image_size if isinstance(tower.image_size, int) else tower.image_size[0]
@@ -141,20 +142,14 @@ def _library(package: str, name: str) -> Any:
         ) from error
 
 
-class _Loading:
-    """Whatever goes wrong while a library loads weights is told in one line."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __enter__(self) -> None:
-        """Nothing to prepare."""
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Hubs fail in many ways (no network, no such weights); each is a RunError."""
-        if isinstance(error, Exception):
-            line = next(iter(str(error).splitlines()), type(error).__name__)
-            raise RunError(
-                f"the weights of {self._name} cannot be loaded ({line}): check the name and the network, "
-                f"or use {efficientnet.NAME!r}, whose weights need no hub"
-            ) from error
+@contextmanager
+def _loading(name: str) -> Iterator[None]:
+    """Hubs fail in many ways (no network, no such weights) while a library loads weights: each is a RunError."""
+    try:
+        yield
+    except Exception as error:
+        line = next(iter(str(error).splitlines()), type(error).__name__)
+        raise RunError(
+            f"the weights of {name} cannot be loaded ({line}): check the name and the network, "
+            f"or use {efficientnet.NAME!r}, whose weights need no hub"
+        ) from error

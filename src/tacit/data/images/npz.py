@@ -2,7 +2,8 @@
 
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -56,18 +57,25 @@ def load_features(path: str | Path) -> Features:
     return Features(floats, torch.from_numpy(y.reshape(-1).astype(np.int64)), classes)
 
 
+@contextmanager
+def opened_npz(path: Path) -> Iterator[Mapping[str, np.ndarray]]:
+    """The arrays of an .npz file by name, each read when it is asked for; a `CallError` if it is none."""
+    with path.open("rb") as stream:
+        # an .npz file is a zip (of nothing, in the second case); numpy takes anything else for a pickle
+        if stream.read(4) not in (b"PK\x03\x04", b"PK\x05\x06"):
+            raise CallError(f"{path} is no .npz file: write numpy.savez(path, x=x, y=y)")
+        stream.seek(0)
+        with np.load(stream, allow_pickle=False) as found:
+            yield found
+
+
 def _read_npz(path: Path) -> dict[str, np.ndarray]:
     """The arrays x and y of the file; objects would be unpickled, and are refused."""
     if not path.is_file():
         raise CallError(f"there is no file {path}: {FORM}")
     try:
-        with path.open("rb") as stream:
-            # an .npz file is a zip (of nothing, in the second case); numpy takes anything else for a pickle
-            if stream.read(4) not in (b"PK\x03\x04", b"PK\x05\x06"):
-                raise CallError(f"{path} is no .npz file: write numpy.savez(path, x=x, y=y)")
-            stream.seek(0)
-            with np.load(stream, allow_pickle=False) as found:
-                return _both(found, path)
+        with opened_npz(path) as found:
+            return _both(found, path)
     except CallError:
         raise
     except UNREADABLE as error:
@@ -83,8 +91,6 @@ def _read_folder(path: Path) -> dict[str, np.ndarray]:
         return {
             name: np.load(file, mmap_mode="c", allow_pickle=False) for name, file in files.items()
         }
-    except CallError:
-        raise
     except UNREADABLE as error:
         raise _unreadable(path, error) from None
 

@@ -1,10 +1,10 @@
 """Where files of images are looked for: $TACIT_DATA, then the user's cache; and whether they are whole."""
 
-import hashlib
 from functools import cache
 from pathlib import Path
 
 from tacit.base.cache import cache_folder, stated_folder
+from tacit.base.files import digest
 from tacit.data.images.catalogue import DataFile, Dataset, find_dataset
 from tacit.errors import RunError
 
@@ -71,8 +71,7 @@ def sha256_of(path: Path) -> str:
 @cache
 def _sha256(path: Path, size: int, mtime: int) -> str:  # noqa: ARG001
     """The hash of the content that the file had at that size and time."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    return digest(path)
 
 
 def present(name: str) -> bool:
