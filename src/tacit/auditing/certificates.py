@@ -3,16 +3,15 @@
 from dataclasses import replace
 
 import torch
-from jaxtyping import Float, Shaped
-from torch import Tensor
 
 from tacit.auditing.task import Task
+from tacit.base.shapes import Inputs, Labels
 from tacit.certify.choice import Certificate, chosen
 from tacit.certify.interval import Radii, at_least
 from tacit.certify.radius import Question
 
 
-def certificate_of(task: Task, x: Float[Tensor, "n ..."], y: Shaped[Tensor, " n"]) -> Certificate:
+def certificate_of(task: Task, x: Inputs, y: Labels) -> Certificate:
     """The certificate for this kind of model, tried on points x; its name says why there is none."""
     question = Question(task.norm, attacked=False)
     found, _, reason = chosen(task.subject.model, x, y, question, task.box)
@@ -25,7 +24,7 @@ def of_the_first(certificate: Certificate, most: int) -> Certificate:
     """Only the first right points of an audit get one; its name tells how many."""
     left = most
 
-    def radii(x: Float[Tensor, "n ..."], y: Shaped[Tensor, " n"]) -> Radii:
+    def radii(x: Inputs, y: Labels) -> Radii:
         """Nothing is proved of the points beyond the first `most` of all batches."""
         nonlocal left
         here = min(left, len(x))
@@ -39,6 +38,6 @@ def of_the_first(certificate: Certificate, most: int) -> Certificate:
     return replace(certificate, name=name, radii=radii)
 
 
-def nothing_proved(x: Float[Tensor, "n ..."], y: Shaped[Tensor, " n"]) -> Radii:  # noqa: ARG001
+def nothing_proved(x: Inputs, y: Labels) -> Radii:  # noqa: ARG001
     """No certificate: 0 from below, nothing from above."""
     return at_least(torch.zeros(len(x), dtype=torch.float64))

@@ -3,26 +3,21 @@
 from dataclasses import replace
 
 import torch
-from jaxtyping import Bool, Float, Shaped
+from jaxtyping import Float
 from torch import Tensor
 
 from tacit.attack.universal import broken_by, learned_universal
 from tacit.auditing.record import UniversalAt
 from tacit.auditing.task import Task
 from tacit.base.progress import Progress
+from tacit.base.shapes import Inputs, Labels, Numbers, Which
 
 LEARN = 4096  # points that a direction is learned on, evenly from all; it is judged on all
 
 
 def universal_at(
-    task: Task,
-    x: Float[Tensor, "n ..."],
-    y: Shaped[Tensor, " n"],
-    batch: int,
-    progress: Progress,
-    *,
-    gradients: bool,
-) -> tuple[tuple[UniversalAt, ...], Float[Tensor, " n"]]:
+    task: Task, x: Inputs, y: Labels, batch: int, progress: Progress, *, gradients: bool
+) -> tuple[tuple[UniversalAt, ...], Numbers]:
     """At each radius > 0: x - y delta where there are two classes, and x + delta; none without gradients.
 
     What a smaller radius found lies in the larger ball too, and is kept where nothing better was found there.
@@ -50,7 +45,7 @@ def universal_at(
 
 
 def _learned(
-    task: Task, x: Float[Tensor, "n ..."], y: Shaped[Tensor, " n"], radius: float, signed: bool
+    task: Task, x: Inputs, y: Labels, radius: float, signed: bool
 ) -> Float[Tensor, "*shape"]:
     """The direction learned on some points."""
     subject = task.subject
@@ -62,13 +57,8 @@ def _learned(
 
 
 def _judged(
-    task: Task,
-    x: Float[Tensor, "n ..."],
-    y: Shaped[Tensor, " n"],
-    delta: Float[Tensor, "*shape"],
-    signed: bool,
-    batch: int,
-) -> Bool[Tensor, " n"]:
+    task: Task, x: Inputs, y: Labels, delta: Float[Tensor, "*shape"], signed: bool, batch: int
+) -> Which:
     """Which of all points it breaks."""
     model, device = task.subject.model, task.subject.device
     parts = zip(x.split(batch), y.split(batch), strict=True)

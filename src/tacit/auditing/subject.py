@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from jaxtyping import Float, Shaped
-from torch import Tensor
 
 from tacit.attack.losses import margin
 from tacit.attack.target import ModelError, failure, loss_and_gradient, one_line, target_of
+from tacit.base.shapes import Inputs, Labels, Rows
 from tacit.errors import CallError, RunError, TacitError
 from tacit.nets import TensorNet, load_net
 from tacit.nets.kinds import first_tensor, kind_of
@@ -35,7 +34,7 @@ class Subject:
     dtype: torch.dtype
     device: str
 
-    def scores(self, x: Float[Tensor, "n ..."]) -> Float[Tensor, "n ..."]:
+    def scores(self, x: Inputs) -> Inputs:
         """(n,) or (n, C), checked to be finite."""
         scores = target_of(self.model, self.shape).scores(x.flatten(1))
         if not torch.isfinite(scores).all():
@@ -46,7 +45,7 @@ class Subject:
             )
         return scores
 
-    def gradient(self, x: Float[Tensor, "n ..."], y: Shaped[Tensor, " n"]) -> Float[Tensor, "n D"]:
+    def gradient(self, x: Inputs, y: Labels) -> Rows:
         """The gradient of the margin; a call error where the model has none."""
         return loss_and_gradient(target_of(self.model, self.shape), x.flatten(1), y, margin)[2]
 
@@ -104,7 +103,7 @@ def load_model(text: str) -> Any:
     return made
 
 
-def subject_of(model: Any, x: Float[Tensor, "n ..."], device: str, *, gradient: bool) -> Subject:
+def subject_of(model: Any, x: Inputs, device: str, *, gradient: bool) -> Subject:
     """The model as an audit sees it, tried on points x of the host.
 
     With `gradient=False` nothing is differentiated: the model may be any callable on tensors.
@@ -156,7 +155,7 @@ def subject_of(model: Any, x: Float[Tensor, "n ..."], device: str, *, gradient: 
     return subject
 
 
-def _mixes(subject: Subject, few: Float[Tensor, "n ..."], scores: Float[Tensor, "n ..."]) -> bool:
+def _mixes(subject: Subject, few: Inputs, scores: Inputs) -> bool:
     """Whether the first point's scores change when the points next to it do; not asked of a random model.
 
     Both batches have one size, so that the first row is rounded alike in both.

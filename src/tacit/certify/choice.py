@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from tacit.attack.shortest.minimal import minimal
+from tacit.base.shapes import Inputs, Labels
 from tacit.certify.crown.chain import crown_obstacle, flattened
 from tacit.certify.crown.radius import crown_radius
 from tacit.certify.interval import Radii, at_least
@@ -38,16 +39,12 @@ class Certificate:
     """
 
     name: str
-    radii: Callable[[Float[Tensor, "n ..."], Shaped[Tensor, " n"]], Radii]
+    radii: Callable[[Inputs, Labels], Radii]
     points: int | None = None
 
 
 def chosen(
-    model: Any,
-    x: Float[Tensor, "n ..."],
-    y: Shaped[Tensor, " n"],
-    question: Question,
-    box: tuple[float, float] | None = None,
+    model: Any, x: Inputs, y: Labels, question: Question, box: tuple[float, float] | None = None
 ) -> tuple[Certificate | None, Radii | None, str]:
     """The first certificate that can say something of these points, and what it says; else why none can."""
     obstacle = crown_obstacle(model)
@@ -62,9 +59,7 @@ def chosen(
     return None, None, reason
 
 
-def module_radius(
-    model: nn.Module, x: Float[Tensor, "n ..."], y: Shaped[Tensor, " n"], question: Question
-) -> Radii:
+def module_radius(model: nn.Module, x: Inputs, y: Labels, question: Question) -> Radii:
     """`tacit.certify.radius` of a torch module: the first certificate that fits, and an attack from above."""
     certificate, ends, reason = chosen(model, x, y, question)
     if certificate is None or ends is None:
@@ -87,7 +82,7 @@ def _by_kind(model: Any, question: Question, box: tuple[float, float] | None) ->
     net = model if simple is None else simple
     points = None if kind.proved_points is None else kind.proved_points(model)
 
-    def radii(x: Float[Tensor, "n ..."], y: Shaped[Tensor, " n"]) -> Radii:
+    def radii(x: Inputs, y: Labels) -> Radii:
         """On the host, but for those that take long."""
         here, rows, labels = net, x.flatten(1), y
         if points is None:
@@ -106,7 +101,7 @@ def _by_kind(model: Any, question: Question, box: tuple[float, float] | None) ->
 def _relaxed(
     model: Any, question: Question, box: tuple[float, float] | None
 ) -> Callable[[Tensor, Tensor], Radii]:
-    def radii(x: Float[Tensor, "n ..."], y: Shaped[Tensor, " n"]) -> Radii:
+    def radii(x: Inputs, y: Labels) -> Radii:
         """The lower end."""
         return at_least(crown_radius(model, x, y, norm=question.norm.order, box=box).cpu())
 

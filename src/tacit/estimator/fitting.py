@@ -8,6 +8,7 @@ from jaxtyping import Float, Int64
 from numpy.random import RandomState
 from torch import Tensor
 
+from tacit.base.shapes import Index, Numbers
 from tacit.errors import RunError
 from tacit.estimator.rows import Array, Rows
 from tacit.nets import PolyReLUNet, poly_relu_start
@@ -48,7 +49,7 @@ def epochs_of(
 ) -> Iterator[float]:
     """The mean loss of each epoch, in orders that numpy draws."""
 
-    def order() -> Int64[Tensor, " n"]:
+    def order() -> Index:
         """All rows, by chance."""
         return torch.from_numpy(random.permutation(len(points.x)))
 
@@ -114,7 +115,7 @@ def start_head(
     return Head(net, owner)
 
 
-def own_outputs(head: Head, rows: Rows) -> Int64[Tensor, " n"]:
+def own_outputs(head: Head, rows: Rows) -> Index:
     """The output of its class that each row stirs most."""
     x, _ = rows.tensors(head.owner.device, head.net.w.dtype)
     foreign = torch.from_numpy(rows.y).unsqueeze(1) != head.owner
@@ -122,11 +123,7 @@ def own_outputs(head: Head, rows: Rows) -> Int64[Tensor, " n"]:
 
 
 def accuracy_of(
-    head: Head,
-    x: Float[Tensor, "n D"],
-    y: Int64[Tensor, " n"],
-    weights: Float[Tensor, " n"] | None,
-    net: PolyReLUNet,
+    head: Head, x: Float[Tensor, "n D"], y: Index, weights: Numbers | None, net: PolyReLUNet
 ) -> float:
     """The weighted share of rows that the head has right with this net in it."""
     right = (replace(head, net=net)(x).argmax(1) == y).to(x.dtype)

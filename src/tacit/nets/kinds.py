@@ -131,9 +131,7 @@ def kind_named(name: str) -> Kind | None:
     imported(ELSEWHERE.torch_modules)
     if all(kind.name != name for kind in KINDS.values()):
         for entry in entry_points(group=GROUP):
-            with suppress(
-                Exception
-            ):  # that of another package: it is told that the kind is not known
+            with suppress(Exception):  # another package's: it is told that the kind is not known
                 entry.load()
     return next((whole(cls) for cls, kind in KINDS.items() if kind.name == name), None)
 

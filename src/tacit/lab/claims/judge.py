@@ -23,8 +23,6 @@ from tacit.lab.claims.expected import Expected, finite
 
 SMOKE_REASON = "smoke scale tests the code, not the claim"
 SIDES: dict[str, Verdict] = {"inside": "holds", "outside": "differs", "across": "undecided"}
-
-
 Measured = Estimate | Certain
 
 
