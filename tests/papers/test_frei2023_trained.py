@@ -32,7 +32,7 @@ from tacit.papers.frei2023._shared.trained import (
 from tacit.papers.frei2023.thm3_1 import exhibit as thm3_1
 from tacit.papers.frei2023.thm3_1.settings import Generalise
 from tacit.papers.frei2023.thm4_2 import exhibit as thm4_2
-from tacit.papers.frei2023.thm4_2.claims import CONSTANT, claims, says_something
+from tacit.papers.frei2023.thm4_2.claims import CONSTANT, claims, of_seeds_that_fit, says_something
 from tacit.papers.frei2023.thm4_2.settings import Flipped
 from tacit.papers.frei2023.thm4_2.sweeps import SWEEPS, every, places, sweep
 from tacit.papers.frei2023.thm4_2.transfer import data_cost, predicted_length
@@ -429,3 +429,11 @@ def test_thm42_refuses(wrong):
 def test_thm31_refuses(wrong):
     with pytest.raises(CallError):
         Generalise(**wrong)
+
+
+def test_a_seed_that_does_not_fit_is_left_out_of_an_exponent():
+    lengths = np.array([[1.0, 2.0, np.nan], [3.0, 4.0, 5.0]])
+    assert of_seeds_that_fit(lengths).tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert np.isnan(
+        of_seeds_that_fit(lengths[:, 2:])
+    ).any()  # none fits: not a number, and undecided

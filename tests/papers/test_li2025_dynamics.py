@@ -271,7 +271,7 @@ def test_lemma5_judges_several_trainings_and_says_so(tiny):
     assert (found["A6"].over, found["A6"].verdict) == (
         "samples",
         "undecided",
-    )  # 3 samples show no 1 - 1e-7
+    )  # 3 samples do not show more than half
     assert found["A12.law"].n == TINY.starts
 
 
