@@ -161,6 +161,27 @@ def test_the_flow_ends_in_its_direction():
     assert gaps[1] < 0.1
 
 
+def test_points_on_which_the_solver_breaks_down_at_tight_tolerances():
+    """Clarabel ends in a NumericalError on these, and with its own tolerances does not."""
+    rows = [
+        [1.2744436928636418, 1.2664042085218918, 0.46545935286849693],
+        [-0.0917992019210471, 2.153060078765069, -1.8228614106025325],
+        [-0.4105702184482447, -0.9889691898528188, -0.5233263798288561],
+        [1.7197915690997678, 1.0518489739383934, 1.1251309144099209],
+        [1.6579646211725356, -0.591154923751162, -3.4718171105167466],
+        [1.1157719173441902, -2.293513920535066, -1.9518488805712408],
+        [1.119583339800147, 1.0876558384185488, 1.3427711079503744],
+        [0.23817613900419565, 0.09994682458156667, -1.2230483877054164],
+        [0.7379300050115536, 1.6406886163712913, -0.4712285860228128],
+        [2.165840790711075, 0.44983020589597555, 0.11019458447084718],
+    ]
+    y = [-1.0, 1.0, -1.0, -1.0, -1.0, -1.0, -1.0, 1.0, -1.0, -1.0]
+    x, y = torch.tensor(rows, dtype=torch.float64), torch.tensor(y, dtype=torch.float64)
+    found = two_neuron_max_margin(x, y)
+    assert found.stationarity <= 1e-7
+    assert float((y * found.net(x)).min()) == pytest.approx(1, abs=1e-7)
+
+
 def test_points_that_two_neurons_cannot_fit_are_refused():
     """f = relu - relu on a line through +, -, +: linear less convex, so concave there."""
     x, y = torch.tensor([[-1.0], [0.0], [1.0]], dtype=F), torch.tensor([1.0, -1.0, 1.0], dtype=F)

@@ -38,6 +38,7 @@ from tacit.errors import CallError, RunError
 from tacit.nets import TwoLayerNet
 
 TIGHT = 1e-11  # Clarabel's tolerances; it stops earlier where rounding does not let it
+LOOSE = 1e-8  # its own, for the few problems (often without a solution) on which it breaks down at TIGHT
 ROUNDS = 12  # guesses of what is tight
 NEWTON = 8
 EXACT = 1e-13  # where Newton's method stops, next to unit vectors and margins
@@ -154,12 +155,15 @@ def cone_program(q: Any, A: Any, b: Any, inequalities: int, cones: list[int]) ->
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.max_threads = 1
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TIGHT
     kinds = [clarabel.NonnegativeConeT(inequalities), *map(clarabel.SecondOrderConeT, cones)]
     variables = len(q)
     nothing = sparse.csc_matrix((variables, variables))
-    out = clarabel.DefaultSolver(nothing, q, A, b, kinds, settings).solve()
-    status = str(out.status)
+    for tolerance in (TIGHT, LOOSE):
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
+        out = clarabel.DefaultSolver(nothing, q, A, b, kinds, settings).solve()
+        status = str(out.status)
+        if status != "NumericalError":
+            break
     if status in ("PrimalInfeasible", "AlmostPrimalInfeasible"):
         return None
     # at tolerances this tight it may end for want of progress; what it found is then checked by the caller
