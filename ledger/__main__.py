@@ -40,10 +40,14 @@ def take(*folders: str) -> None:
 
 
 def write(*folders: str) -> None:
-    """The ledger of two seeds, or a first one of one seed."""
+    """The ledger of two seeds, or a first one of one seed; exhibits that were not run keep what they had."""
     if len(folders) not in (1, 2):
         raise SystemExit("python -m ledger write RUNS [RUNS]: the run folders of one seed or two")
-    entries = collect(map(Path, folders), [exhibit.id for exhibit in exhibits()])
+    order = [exhibit.id for exhibit in exhibits()]
+    found = collect(map(Path, folders), order)
+    made = {entry.exhibit for entry in found}
+    kept = [entry for entry in stored() if entry.exhibit in order and entry.exhibit not in made]
+    entries = sorted(found + kept, key=lambda entry: order.index(entry.exhibit))
     one = "" if len(folders) == 2 else "One seed alone: what changes with the seed is not known. "
     save(entries, f"{one}No third seed has judged this ledger yet.")
     changed = [entry for entry in entries if len(set(entry.verdicts)) > 1]
@@ -62,8 +66,7 @@ def write(*folders: str) -> None:
 
 def judge(*folders: str) -> None:
     """A third seed beside the ledger: how many decided verdicts it does not repeat, each with its interval."""
-    document = json.loads(DOCUMENT.read_text(encoding="utf-8"))
-    entries = [Entry.from_json(record) for record in document["claims"]]
+    entries = stored()
     runs = runs_in(Path(folders[0]))
     laptop = [
         entry
@@ -84,6 +87,14 @@ def judge(*folders: str) -> None:
             f"{claim.verdict} ({words.measured(claim)}), expected {words.expected(claim)}"
         )
     save(entries, "\n".join(told))
+
+
+def stored() -> list[Entry]:
+    """The ledger as it is."""
+    if not DOCUMENT.exists():
+        return []
+    document = json.loads(DOCUMENT.read_text(encoding="utf-8"))
+    return [Entry.from_json(record) for record in document["claims"]]
 
 
 def save(entries: list[Entry], judged: str) -> None:

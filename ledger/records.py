@@ -11,6 +11,7 @@ from typing import Any
 
 from tacit.lab.claims import Claim, Verdict
 from tacit.lab.record import RunRecord, read_record
+from tacit.report.words import plural
 
 RESULTS = Path(__file__).parent / "results"
 ERRATA = Path("docs/errata.md")
@@ -88,7 +89,7 @@ def runs_in(folder: Path) -> dict[str, RunRecord]:
 def machine_of(provenance: dict[str, Any]) -> str:
     """What the run was made on, in words that name no host."""
     accelerator = provenance.get("accelerator")
-    return str(accelerator) if accelerator else f"CPU, {provenance['threads']} threads"
+    return str(accelerator or f"CPU, {plural(provenance['threads'], 'thread')}")
 
 
 def entries_of(runs: Iterable[RunRecord]) -> list[Entry]:

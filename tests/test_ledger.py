@@ -6,14 +6,18 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+from ledger import __main__ as commands
 from ledger import records
-from ledger.pages import facets, row
+from ledger.pages import PAGE, README, facets, row
 from ledger.records import Entry, entries_of, flips, seeds_of, unbacked
 
-from tacit import api
+from contract import check_claim
+from tacit import api, exhibits
 from tacit.base.estimate import Estimate
 from tacit.lab.claims import Expected, Judge
 from tacit.lab.record import RunRecord
+from tacit.report import words
 
 JUDGE = Judge("Section 1", "formula", "paper: eq. (1)", "inside: all of it")
 
@@ -91,3 +95,49 @@ def test_a_row_carries_what_it_is_filtered_by():
     told = facets(entry)
     assert told == {"paper": "toy", "source": "formula", "regime": "inside", "verdict": "holds"}
     assert all(f'data-{name}="{value}"' in row(entry, "A toy") for name, value in told.items())
+
+
+def test_exhibits_that_were_not_run_keep_what_the_ledger_had(tmp_path, monkeypatch):
+    """New exhibits are added without running the others again."""
+    old, new = (replace(run_of(claim(1, 2)), id=id) for id in ("min2024.fig1", "min2024.fig2"))
+    saved = []
+    monkeypatch.setattr(commands, "DOCUMENT", tmp_path / "ledger.json")
+    monkeypatch.setattr(commands, "write_pages", lambda entries, _: saved.append(entries))
+    for run in (old, new):
+        monkeypatch.setattr(commands, "collect", lambda *_, run=run: entries_of([run]))
+        commands.write("runs")
+    assert [entry.exhibit for entry in saved[-1]] == ["min2024.fig1", "min2024.fig2"]
+    assert [entry.exhibit for entry in commands.stored()] == ["min2024.fig1", "min2024.fig2"]
+
+
+# ---- the stored ledger
+
+
+@pytest.fixture(scope="module")
+def entries() -> list[Entry]:
+    return commands.stored()
+
+
+def test_no_stored_verdict_says_more_than_its_interval(entries):
+    for entry in entries:
+        if len(set(entry.verdicts)) == 1:
+            check_claim(entry.claim.as_json(), smoke=False)
+        else:  # what changes with the seed is undecided whatever its interval
+            assert entry.claim.verdict == "undecided"
+
+
+def test_every_stored_difference_inside_a_regime_is_backed(entries):
+    assert unbacked(entries) == []
+
+
+def test_the_ledger_has_every_exhibit_and_names_what_repeats(entries):
+    assert {entry.exhibit for entry in entries} == {exhibit.id for exhibit in exhibits()}
+    keys = {entry.key for entry in entries}
+    assert len(keys) == len(entries)
+    assert {entry.claim.same_as for entry in entries} - {""} <= keys
+
+
+def test_pages_say_what_the_ledger_says(entries):
+    """The README's sentence and the table's rows."""
+    assert words.totals([entry.claim for entry in entries]) in README.read_text(encoding="utf-8")
+    assert PAGE.read_text(encoding="utf-8").count("<tr data-") == len(entries)
