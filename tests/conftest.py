@@ -72,6 +72,7 @@ def only_fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
     monkeypatch.chdir(here)
     monkeypatch.syspath_prepend(site)
     monkeypatch.setattr(registry, "HOME", "fakes.papers")
+    monkeypatch.setattr("tacit.base.threads.cores", lambda: 1)  # a patch stays in this process
     registry.catalogue.cache_clear()
     fakes.install(site, toy2020="fakes.toy", odd2021="fakes.odd")
     yield site

@@ -7,6 +7,7 @@ import os
 import shlex
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -301,6 +302,55 @@ def test_verify_all_papers(capsys: Capture) -> None:
     page = Path("runs/report.html").read_text(encoding="utf-8")
     check_page(page)
     assert "Could not run" in page
+
+
+def test_verify_runs_exhibits_side_by_side_and_tells_the_same(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = []
+    for cores in (1, 2):
+        monkeypatch.setattr("tacit.base.threads.cores", lambda cores=cores: cores)
+        order = [
+            "verify",
+            "odd2021",
+            "toy2020",
+            "--scale",
+            "smoke",
+            "--out",
+            f"on-{cores}",
+            "--json",
+        ]
+        assert status(order) == 1
+        printed = capsys.readouterr()
+        runs = check_document(printed.out, smoke=True)
+        lines = [line for line in printed.err.splitlines() if line.startswith("tacit: exhibit odd")]
+        told.append(([(run["id"], run["claims"]) for run in runs], [line[:60] for line in lines]))
+    assert told[0] == told[1]
+    assert len(told[0][1]) == 3
+
+
+def test_a_worker_ends_with_the_command_that_was_killed() -> None:
+    script = (
+        "import multiprocessing as m, os, time\n"
+        "from tacit.cli.several import _begin\n"
+        "def hold(parent):\n    _begin(None, parent)\n    time.sleep(60)\n"
+        "if __name__ == '__main__':\n"
+        "    child = m.get_context('spawn').Process(target=hold, args=(os.getpid(),))\n"
+        "    child.start()\n    print(child.pid, flush=True)\n    time.sleep(5)\n    os._exit(9)\n"
+    )
+    Path("killed.py").write_text(script)
+    done = subprocess.run(
+        [sys.executable, "killed.py"], capture_output=True, text=True, check=False, timeout=60
+    )
+    child = int(done.stdout)
+    for _ in range(100):
+        try:
+            os.kill(child, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.1)
+    os.kill(child, 9)
+    raise AssertionError("the worker goes on")
 
 
 def test_verify_one_paper_as_json(capsys: Capture) -> None:

@@ -77,8 +77,15 @@ class Bars:
 @contextmanager
 def on_stderr(id: str) -> Iterator[Progress]:
     """The progress that suits stderr: bars on a terminal, sparing lines elsewhere."""
+    with watched() as progress_of:
+        yield progress_of(id)
+
+
+@contextmanager
+def watched() -> Iterator[Callable[[str], Progress]]:
+    """The same for several at a time: the progress of each id."""
     if not sys.stderr.isatty():
-        yield Lines(id, lambda line: print(line, file=sys.stderr, flush=True))
+        yield lambda id: Lines(id, lambda line: print(line, file=sys.stderr, flush=True))
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -92,4 +99,4 @@ def on_stderr(id: str) -> Iterator[Progress]:
         TimeRemainingColumn(compact=True),
     )
     with RichProgress(*columns, console=Console(stderr=True), transient=True) as live:
-        yield Bars(id, live)
+        yield lambda id: Bars(id, live)

@@ -195,6 +195,7 @@ def verify(
     as_json: Json = False,
 ) -> None:
     """Run all exhibits of the papers (of all papers if none is named) and write one report."""
+    from tacit.base.threads import cores
     from tacit.cli.session import run_all
     from tacit.report.publish import publish_summary
 
@@ -209,6 +210,7 @@ def verify(
         device=device,
         out=folder,
         fresh=fresh,
+        workers=cores(),
     )
     reports = [publish_summary(folder, runs, failures)] if runs else []
     _tell(found, runs, reports, as_json)
