@@ -20,7 +20,10 @@ def write_pages(entries: Sequence[Entry], judged: str) -> str:
     """Write docs/ledger.md and the README's sentence; returns the sentence."""
     sentence = words.totals([entry.claim for entry in entries])
     made = sorted(
-        {f"{e.made.scale} scale, seeds {listed(e.made.seeds)}, {e.made.machine}" for e in entries}
+        {
+            f"{e.made.scale} scale, seed{'s' * (len(e.made.seeds) > 1)} {listed(e.made.seeds)}, {e.made.machine}"
+            for e in entries
+        }
     )
     lines = [
         "# Claims ledger\n",
@@ -53,7 +56,7 @@ def differences(entries: Sequence[Entry]) -> list[str]:
             lines.append(
                 f"- `{entry.key}` ({claim.regime.partition(':')[0]}): {markdown(claim.statement)}. Expected "
                 f"{markdown(words.expected(claim))}, measured {words.measured(claim)}. "
-                f"{markdown(claim.reason)}.{backed}"
+                f"{markdown(claim.reason[:1].upper() + claim.reason[1:])}.{backed}"
             )
     return lines
 
@@ -126,4 +129,4 @@ def listed(seeds: Sequence[int]) -> str:
 
 def markdown(text: str) -> str:
     """Safe in a line of Markdown."""
-    return text.replace("<", "&lt;").replace("*", "\\*").replace("^", "\\^").replace("_", "\\_")
+    return text.replace("<", "&lt;").replace("*", "\\*").replace("_", "\\_")
