@@ -71,15 +71,18 @@ def judge(*folders: str) -> None:
     laptop = [
         entry
         for entry in entries
-        if entry.exhibit in runs and entry.made.scale == runs[entry.exhibit].scale
+        if entry.exhibit in runs
+        and entry.made.scale == runs[entry.exhibit].scale
+        and words.in_ledger(entry.claim)
     ]
     decided = sum(entry.claim.verdict in DECIDED for entry in laptop)
     found = flips(laptop, runs)
     seed = next(iter(runs.values())).seed
     turned = sum(claim.verdict in DECIDED for _, claim in found)
+    lost = len(found) - turned
     told = [
-        f"Judged by a third seed, {seed}: of {decided} decided verdicts {turned} "
-        f"({100 * turned / max(decided, 1):.1f}%) are turned, and {len(found) - turned} are undecided there.\n"
+        f"Judged by a third seed, {seed}: of {decided} decided verdicts (without checks and repeats) {turned} "
+        f"are turned, and {lost} are undecided there; {100 * len(found) / max(decided, 1):.2f}% are not repeated.\n"
     ]
     for entry, claim in found:
         told.append(
