@@ -79,10 +79,10 @@ def judge(*folders: str) -> None:
     found = flips(laptop, runs)
     seed = next(iter(runs.values())).seed
     turned = sum(claim.verdict in DECIDED for _, claim in found)
-    lost = len(found) - turned
+    lost, share = len(found) - turned, 100 * len(found) / max(decided, 1)
     told = [
         f"Judged by a third seed, {seed}: of {decided} decided verdicts (without checks and repeats) {turned} "
-        f"are turned, and {lost} are undecided there; {100 * len(found) / max(decided, 1):.2f}% are not repeated.\n"
+        f"are turned, and {lost} are undecided there; {share:.2f}% are not repeated.\n"
     ]
     for entry, claim in found:
         told.append(
