@@ -202,6 +202,8 @@ def test_late_sets_winners_and_what_was_foretold() -> None:
     assert late.ept.tolist() == [False, False, True]
     assert late.ept_more.tolist() == [True, True, True]
     assert winners(w, M).tolist() == [4, 7, 2]
+    assert winners(w, M, w_star=star)[[0, 2]].tolist() == [4, 2]
+    assert winners(w, M, w_star=-star)[1] == 7
     alive = torch.tensor([True, False, True])
     assert winners(w, M, alive).tolist() == [4, -1, 2]
     begun = tickets(w, M, star, 0.1, Constants(2.2, 0.1))

@@ -28,7 +28,7 @@ from tacit.train.purify.attackers import (
     random_attacker,
     universal_attacker,
 )
-from tacit.train.purify.course import Course, awake
+from tacit.train.purify.course import Course, awake, felt
 from tacit.train.purify.stages import Stage
 from tacit.train.purify.training import set_batches, train_symmetric
 
@@ -220,6 +220,20 @@ def test_the_awake_are_those_that_can_fire() -> None:
     asleep[who.index] = False
     assert float(pair_slope(z[:, asleep], net.b[asleep], 0.02).max()) <= 2e-6
     torch.testing.assert_close(who.z, net.w[who.index] @ x.T)
+
+
+@pytest.mark.parametrize("order", [2, math.inf])
+def test_a_net_without_its_silent_neurons_is_the_same_in_the_balls(order: float) -> None:
+    net, norm = of_all_sizes(150), known_norm(order)
+    net = SymmetricNet(net.w, net.b, 0.02)
+    x, _ = next(stream(8))
+    radius = 0.1 if order == 2 else 0.02
+    less, bound = felt(net, x, norm, radius, negligible=1e-6)
+    assert 0 < len(less.b) < len(net.b)
+    assert 0 < bound < 1e-5
+    many = x.repeat(200, 1)
+    many = many + radius * norm.random(many, seeded(4))
+    assert float((net(many) - less(many)).abs().max()) <= bound
 
 
 @pytest.mark.parametrize(

@@ -122,10 +122,18 @@ def along(w: Float[Tensor, "h d"], M: Float[Tensor, "d D"]) -> Float[Tensor, "h 
 
 
 def winners(
-    w: Float[Tensor, "h d"], M: Float[Tensor, "d D"], alive: Chosen | None = None
+    w: Float[Tensor, "h d"],
+    M: Float[Tensor, "d D"],
+    alive: Chosen | None = None,
+    *,
+    w_star: Float[Tensor, " D"] | None = None,
 ) -> Int[Tensor, " h"]:
-    """The feature with the largest |<w_i, M_j>| of each neuron; -1 for those that are not alive."""
-    found = along(w, M).abs().argmax(1)
+    """The feature with the largest |<w_i, M_j>| of each neuron; -1 for those that are not alive.
+
+    With `w_star`, the largest sign(w*_j) <w_i, M_j>: the side to which training pulls (S_sure asks for it too).
+    """
+    a = along(w, M)
+    found = (a.abs() if w_star is None else a * w_star.to(a).sign()).argmax(1)
     return found if alive is None else torch.where(alive, found, -1)
 
 
