@@ -14,25 +14,23 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Literal, get_args
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from tacit.base.checks import check_finite
 from tacit.base.shapes import Numbers, Rows
 from tacit.errors import CallError, RunError
 from tacit.nets.symmetric import SymmetricNet
 from tacit.train.descent.descend import batches as orders
 from tacit.train.purify.activation import Fired, fired, second_half_counts
 from tacit.train.purify.attackers import Around, Attacker
+from tacit.train.purify.checks import Noise, check_batch, check_call
 from tacit.train.purify.course import Awake, Course, awake, moved_on
 from tacit.train.purify.stages import Stage
 from tacit.train.purify.watch import Watch
 
-Noise = Literal["expected", "sampled"]
 Batch = tuple[Rows, Numbers]
 
 # slopes below which a neuron sleeps: in float32 the rounding of 1; in float64, where nothing is below rounding at
@@ -214,44 +212,3 @@ def look(losses: list[Tensor], course: Course, step: int) -> None:
             f"training diverged within {LOOK} steps of step {step} (largest ||w|| "
             f"{float(course.norm.max()):.3g}): lower eta"
         )
-
-
-def check_call(
-    net: SymmetricNet,
-    stages: Sequence[Stage],
-    noise: Noise,
-    negligible: float,
-    generator: torch.Generator | None,
-) -> None:
-    """A single finite net, at least one stage, known settings."""
-    if net.ensemble:
-        raise CallError("train_symmetric trains one net: pass the members one by one")
-    net.check_finite("a start must be finite")
-    if not len(stages):
-        raise CallError("stages: give at least one Stage")
-    if noise not in get_args(Noise):
-        raise CallError(f"noise={noise!r}: one of {', '.join(get_args(Noise))}")
-    if noise == "sampled" and generator is None:
-        raise CallError(
-            "noise='sampled': it is drawn; give generator=torch.Generator().manual_seed(0)"
-        )
-    if not 0 <= negligible < 0.01:
-        raise CallError(
-            f"negligible={negligible:g}: it is a slope next to 1, from 0 (nobody sleeps) to below 0.01"
-        )
-    if noise == "sampled" and negligible:
-        raise CallError(
-            f"negligible={negligible:g}: with sampled noise any neuron may fire; leave it out"
-        )
-
-
-def check_batch(net: SymmetricNet, x: Rows, y: Numbers) -> None:
-    """Points of the net's dimension, type and device, with labels +-1."""
-    if x.shape[1] != net.inputs or (x.dtype, x.device) != (net.w.dtype, net.w.device):
-        raise CallError(
-            f"x has {x.shape[1]} columns of {x.dtype} on {x.device}, the net {net.inputs} of {net.w.dtype} on "
-            f"{net.w.device}: they must agree"
-        )
-    check_finite("x", x)
-    if not bool((y.abs() == 1).all()):
-        raise CallError("y: labels are -1 or +1")
