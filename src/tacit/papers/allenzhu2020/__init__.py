@@ -16,4 +16,4 @@ PAPER = Paper(
 }""",
 )
 
-EXHIBITS = exhibits_of(__name__, "thm5_1")
+EXHIBITS = exhibits_of(__name__, "thm5_1", "angles", "transfer", "from_pure")
