@@ -153,6 +153,7 @@ SMOKE = {
     "init": 0.01,
     "clean_steps": (40, 80),
     "pure_steps": 60,
+    "tau": 0.2,
 }
 
 
