@@ -16,4 +16,6 @@ PAPER = Paper(
 }""",
 )
 
-EXHIBITS = exhibits_of(__name__, "thm5_1", "thm5_2", "thm5_3", "angles", "transfer", "from_pure")
+EXHIBITS = exhibits_of(
+    __name__, "thm5_1", "thm5_2", "thm5_3", "angles", "lottery", "transfer", "from_pure"
+)
