@@ -34,7 +34,7 @@ from tacit.measure.purification.lottery import (
 )
 from tacit.measure.purification.mixture import coordinates
 from tacit.nets import SymmetricNet
-from tacit.papers.allenzhu2020._shared.measured import alive
+from tacit.papers.allenzhu2020._shared.measured import alive, strongest
 from tacit.papers.allenzhu2020._shared.nets import (
     attacker_of_leg,
     batches_of,
@@ -191,7 +191,7 @@ def filmed(config: Lottery, bench: Bench, seed: int) -> xr.Dataset:
     )  # fmt: skip
     nets = [shot.net.to("cpu") for shot in (*clean.history, *pure.history)]
     samples = fresh_points(config, bench, seed, config.points)
-    chosen = film_cast(config, model.M, model.w_star, clean.net.to("cpu"), pure.net.to("cpu"))
+    chosen = strongest(model, clean.net.to("cpu"), pure.net.to("cpu"), config.shown)
     sign = model.w_star.sign()
     table = np.stack([(coordinates(net.w[chosen], model.M) * sign).numpy() for net in nets])
     dense = config.tau * allenzhu2020_dense(model.M, model.w_star).to(samples.x)
@@ -214,19 +214,3 @@ def filmed(config: Lottery, bench: Bench, seed: int) -> xr.Dataset:
 def frame_steps(last: int, count: int) -> np.ndarray:
     """At most `count` steps from 1 to the last, denser at the beginning."""
     return np.unique(np.round(last * np.linspace(0, 1, count + 1)[1:] ** 1.5).astype(int))
-
-
-def film_cast(
-    config: Lottery, M: Tensor, w_star: Tensor, clean: SymmetricNet, pure: SymmetricNet
-) -> Tensor:
-    """The strongest neurons of different features, by what they hold of one feature at both ends."""
-    a, b = (coordinates(net.w, M) * w_star.sign() for net in (clean, pure))
-    won = b.argmax(1)
-    strength = torch.minimum(*(t.gather(1, won.unsqueeze(1)).squeeze(1) for t in (a, b)))
-    chosen: list[int] = []
-    for i in strength.argsort(descending=True).tolist():
-        if len(chosen) == config.shown:
-            break
-        if all(int(won[i]) != int(won[j]) for j in chosen):
-            chosen.append(i)
-    return torch.tensor(chosen)

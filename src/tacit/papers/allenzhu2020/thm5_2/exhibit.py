@@ -19,8 +19,8 @@ from tacit.lab import Bench, Outcome
 from tacit.measure.purification.lottery import lottery_constants, tickets
 from tacit.measure.purification.mixture import coordinates, mixture
 from tacit.nets import SymmetricNet
-from tacit.papers.allenzhu2020._shared.measured import alive, of_each
-from tacit.papers.allenzhu2020._shared.nets import fresh_points, start_of, world
+from tacit.papers.allenzhu2020._shared.measured import alive, of_each, strongest
+from tacit.papers.allenzhu2020._shared.nets import fresh_points, start_of, trained, world
 from tacit.papers.allenzhu2020.thm5_2.claims import claims
 from tacit.papers.allenzhu2020.thm5_2.figure import draw as draw
 from tacit.papers.allenzhu2020.thm5_2.settings import Mixed
@@ -39,9 +39,13 @@ def run(config: Mixed, bench: Bench) -> Outcome:
 def mixtures(config: Mixed, bench: Bench, seeds: list[int]) -> xr.Dataset:
     """All nets; one neuron's coordinates of the first seed alone."""
     courses = {"clean": config.clean, "pure": config.purified()}
-    dims = {"alpha": ("neuron",), "dense": ("neuron",), "coordinates": ("feature",)}
+    dims = {"alpha": ("neuron",), "dense": ("neuron",)}
     data = of_each(config, bench, seeds, courses, partial(one_net, config, bench), dims)
-    return data.assign(coordinates=data.coordinates.isel(seed=0))
+    nets, model = trained(config, bench, seeds[:1], courses), world(config, bench, seeds[0])
+    both = [nets[name, seeds[0]] for name in courses]
+    (i,) = strongest(model, both[0], both[1], 1).tolist()
+    rows = [coordinates(net.w[i : i + 1], model.M)[0] * model.w_star.sign() for net in both]
+    return data.assign(coordinates=(("course", "feature"), torch.stack(rows).numpy()))
 
 
 def one_net(
@@ -71,7 +75,6 @@ def one_net(
         key: torch.where(who, value, torch.nan)
         for key, value in (("alpha", found.alpha), ("dense", found.dense))
     }
-    chosen = int(torch.where(who, found.alpha, -torch.inf).argmax())
     return {
         **whole,
         "all_mean": float(beta.sum() / beta.numel()) / unit,
@@ -89,5 +92,4 @@ def one_net(
         "seen": float(torch.quantile(seen.flatten()[:: max(1, seen.numel() // 10**6)], QUANTILE)),
         "met": float(met.mean()),
         "alive": float(who.double().mean()),
-        "coordinates": table[chosen] * model.w_star.sign(),
     }  # fmt: skip

@@ -21,7 +21,6 @@ def draw(data: xr.Dataset, config: Mixed) -> Figure:
         axes = figure.add_subplot(grid[row, 0], sharex=top, sharey=top)
         top = top or axes
         values = data.coordinates.sel(course=name).values
-        # sorted but for the feature, which stands in the middle
         place = np.arange(len(values))
         axes.vlines(place, 0, values / values.max(), color=colour, linewidth=1.1)
         mean = (values.sum() - values.max()) / (len(values) - 1) / values.max()
