@@ -50,6 +50,22 @@ class Lottery(Finite):
         """T_b = d^2 sigma_0 / (k eta), with constant 1 and the first step length (Theorem C.1)."""
         return self.d**2 * self.init / (self.k * self.clean_eta[0])
 
+    @property
+    def settled(self) -> int:
+        """T_e: the steps after which the bias has reached its ceiling (all of them, if it does not)."""
+        bias, top, done = (
+            self.start_bias * self.init * math.sqrt(math.log(self.d)),
+            self.ceiling / math.sqrt(self.k),
+            0,
+        )
+        for steps, eta in zip(self.clean_steps, self.clean_eta, strict=True):
+            rise = eta * self.growth / self.d
+            needed = math.ceil((top - bias) / rise) if rise else steps + 1
+            if needed <= steps:
+                return done + max(needed, 0)
+            bias, done = bias + steps * rise, done + steps
+        return done
+
 
 EXHIBITS = (
     Exhibit(
