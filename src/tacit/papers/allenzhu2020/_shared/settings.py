@@ -156,6 +156,18 @@ SMOKE = {
     "tau": 0.2,
 }
 
+# a feature is on ten times less often: batches and step lengths grow with d, and k as d^(1/3)
+PAPER = {
+    "d": 2000,
+    "k": 13.0,
+    "m": 20_000,
+    "batch": 2048,
+    "clean_eta": (2.0, 15.0),
+    "pure_eta": 7.0,
+    "decay": 1e-5,
+    "tau": 0.22,
+}
+
 
 def regime_of(config: Finite) -> str:
     """The regime of every claim: no size that one can run is inside."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from tacit.errors import CallError
 from tacit.lab import Exhibit
 from tacit.papers._shared.checks import check_at_least, check_positive, check_unique
-from tacit.papers.allenzhu2020._shared.settings import SMOKE, Finite
+from tacit.papers.allenzhu2020._shared.settings import PAPER, SMOKE, Finite
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ EXHIBITS = (
                 frames=6,
             ),
             "laptop": Lottery(),
-            "paper": Lottery(d=2000, k=13.0, m=20_000, tau=0.25, points=4000),
+            "paper": Lottery(**PAPER, repeats=3),  # type: ignore[arg-type],
         },
     ),
 )

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tacit.lab import Exhibit
 from tacit.papers._shared.checks import check_positive
-from tacit.papers.allenzhu2020._shared.settings import SMOKE, Finite
+from tacit.papers.allenzhu2020._shared.settings import PAPER, SMOKE, Finite
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ EXHIBITS = (
         scales={
             "smoke": Mixed(**SMOKE, repeats=2, points=100),  # type: ignore[arg-type]
             "laptop": Mixed(),
-            "paper": Mixed(d=2000, k=13.0, m=20_000, tau=0.25, points=4000),
+            "paper": Mixed(**PAPER, repeats=3),  # type: ignore[arg-type],
         },
     ),
 )

@@ -6,7 +6,13 @@ from typing import get_args
 from tacit.errors import CallError
 from tacit.lab import Exhibit
 from tacit.papers._shared.checks import check_at_least, check_positive, check_unique
-from tacit.papers.allenzhu2020._shared.settings import SMOKE, AttackerName, Finite, check_variants
+from tacit.papers.allenzhu2020._shared.settings import (
+    PAPER,
+    SMOKE,
+    AttackerName,
+    Finite,
+    check_variants,
+)
 
 KNOWN = tuple(name for name in get_args(AttackerName) if name not in ("none", "fgm"))
 
@@ -60,11 +66,9 @@ EXHIBITS = (
             ),
             "laptop": Adversarial(),
             "paper": Adversarial(
-                d=2000,
-                k=13.0,
-                m=20_000,
-                tau=0.25,
-                points=4000,
+                **PAPER,  # type: ignore[arg-type]
+                repeats=3,
+                points=500,
                 attackers=("universal",),
                 variants=("printed",),
             ),
