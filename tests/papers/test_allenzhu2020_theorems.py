@@ -148,6 +148,9 @@ def robust_data(config: Adversarial, *, after: float = 0.93, certified: bool = F
             "course", courses, {"clean": 100, "pure": 20, "control": 90}, "seed"
         ),
         "other_own": rows("training", trainings, dict.fromkeys(trainings, after), "few"),
+        "other_before": rows(
+            "training", trainings, {**dict.fromkeys(trainings, 0.1), "random": 1.0}, "few"
+        ),
         "other_worst": rows("training", trainings, dict.fromkeys(trainings, after), "few"),
         "other_relative": numbers("training", trainings, dict.fromkeys(trainings, 0.003), "few"),
         "variant_worst": xr.concat(

@@ -4,7 +4,8 @@ Robustness is measured as the accuracy under the worst of the universal perturba
 several starts, and certified where the net has a certificate: (b) speaks of any perturbation. The control trains
 on cleanly for as many steps on the same batches. (a) holds for any attacker A in training: beside FGM there are
 PGD, the universal perturbation (which is footnote 11's dense mixtures added to the training data), random ones,
-and FGM of half the radius. Each net is tried with its own attacker and with the worst of all.
+and FGM of half the radius. Each net is tried with its own attacker (so is the clean net, `before`) and
+with the worst of all.
 
 `objective` is the clean one, with its regulariser (Sections 1 and 7: a robust net is as good by it).
 `participation` is the number of features that the FGM perturbations of a net are spread over (Section 5.1).
@@ -42,7 +43,7 @@ from tacit.papers.allenzhu2020.thm5_3.figure import draw as draw
 from tacit.papers.allenzhu2020.thm5_3.settings import Adversarial
 from tacit.train.purify.attackers import Around
 
-POINTS_OF = dict.fromkeys((*KINDS, "own"), ("point",))
+POINTS_OF = dict.fromkeys((*KINDS, "own", "before"), ("point",))
 
 
 def run(config: Adversarial, bench: Bench) -> Outcome:
@@ -107,6 +108,7 @@ def one_net(
     return {
         **{kind: value.to(torch.int8) for kind, value in seen.items()},
         "own": own(config, bench, seed, courses[name], part).to(torch.int8),
+        "before": own(config, bench, seed, courses[name], before[seed]).to(torch.int8),
         "dense": dense,
         "relative": relative,
         "objective": objective(config, net, samples),
