@@ -30,6 +30,7 @@ from tacit.papers.allenzhu2020._shared.settings import (
     VARIANTS,
     Finite,
     Leg,
+    WithLight,
     check_variants,
     varied,
 )
@@ -43,10 +44,9 @@ def test_the_defaults_are_the_finite_setting() -> None:
     assert (config.d, config.k, config.m, config.tau, config.margin) == (200, 6.0, 2000, 0.35, 1.0)
     assert sum(config.clean_steps) == 1000
     assert config.purified()[0] == config.control[0] == config.clean[0]
-    assert (
-        sum(leg.steps[0] if i else sum(leg.steps) for i, leg in enumerate(config.longer(10)))
-        == 10_000
-    )
+    assert sum(sum(leg.steps) for leg in config.longer(10)) == 10_000
+    light = WithLight().light
+    assert (light.m, light.pure_steps, light.d) == (1000, 700, 200)
 
 
 @pytest.mark.parametrize(

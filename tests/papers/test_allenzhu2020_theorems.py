@@ -114,8 +114,8 @@ def test_theorem_5_2_is_judged_by_what_was_measured(bench: Bench) -> None:
 
 
 def robust_data(config: Adversarial, *, after: float = 0.93, certified: bool = False) -> xr.Dataset:
-    courses, stages = ["clean", "pure", "control"], ["clean", "pure"]
-    trainings = ["from_random", *config.attackers]
+    courses, stages = ["clean", "pure"], ["clean", "pure"]
+    trainings = ["clean", "from_random", *config.attackers]
     n = {"seed": config.repeats, "few": config.few}
 
     def rows(dim: str, names: list[str], share: dict[str, float], seeds: str) -> xr.DataArray:
@@ -152,7 +152,11 @@ def robust_data(config: Adversarial, *, after: float = 0.93, certified: bool = F
             "training", trainings, {**dict.fromkeys(trainings, 0.1), "random": 1.0}, "few"
         ),
         "other_worst": rows("training", trainings, dict.fromkeys(trainings, after), "few"),
-        "other_relative": numbers("training", trainings, dict.fromkeys(trainings, 0.003), "few"),
+        "other_relative": numbers(
+            "training", trainings, {**dict.fromkeys(trainings, 0.003), "clean": 0.05}, "few"
+        ),
+        "control_worst": shares("few", 0.05, **n),
+        "control_objective": spread("few", 0.16, **n),
         "variant_worst": xr.concat(
             [rows("stage", stages, robust, "few") for _ in config.variants],
             xr.Variable("variant", list(config.variants)),

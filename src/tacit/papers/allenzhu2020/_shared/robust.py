@@ -10,7 +10,7 @@ from tacit.data.sparse_coding import SparseCoding, SparseSamples
 from tacit.nets import SymmetricNet
 
 STEPS = 20
-STARTS = ("zero", "random", "towards")
+STARTS = ("zero", "random", "gradient")
 ASLEEP = 6.0  # sigmas below the threshold: all sleepers together add less to f than rounding
 
 Seen = Bool[Tensor, " n"]

@@ -126,9 +126,8 @@ class Finite:
         return (*self.clean, Leg((self.pure_steps,), (self.pure_eta,), attacker, far, norm))
 
     def longer(self, times: int) -> Course:
-        """Clean, control, and on until `times` the clean steps (nothing where that is done already)."""
-        left = times * sum(self.clean_steps) - sum(self.clean_steps) - self.pure_steps
-        return (*self.control, Leg((left,), (self.pure_eta,))) if left > 0 else self.control
+        """Clean, and on with the last step length until `times` the steps."""
+        return (*self.clean, Leg(((times - 1) * sum(self.clean_steps),), (self.clean_eta[-1],)))
 
     @property
     def from_random(self) -> Course:
@@ -144,6 +143,28 @@ class Finite:
 
 FIELDS = tuple(each.name for each in fields(Finite))
 
+
+@dataclass(frozen=True)
+class WithLight(Finite):
+    """With a lighter setting for what is repeated a few times: fewer neurons, fewer and longer steps."""
+
+    light_m: int = 1000
+    light_steps: int = 700
+    light_eta: float = 1.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("light_m", "light_steps", "light_eta"):
+            check_positive(name, (getattr(self, name),))
+
+    @property
+    def light(self) -> Finite:
+        """The lighter setting."""
+        held = {name: getattr(self, name) for name in FIELDS}
+        held |= {"m": self.light_m, "pure_steps": self.light_steps, "pure_eta": self.light_eta}
+        return Finite(**held)
+
+
 # a few seconds for one clean and adversarial training in all
 SMOKE = {
     "d": 40,
@@ -155,6 +176,7 @@ SMOKE = {
     "pure_steps": 60,
     "tau": 0.2,
 }
+SMOKE_LIGHT = {"light_m": 150, "light_steps": 40}
 
 # a feature is on ten times less often: batches and step lengths grow with d, and k as d^(1/3)
 PAPER = {

@@ -15,7 +15,7 @@ class FromPure(Finite):
     """
 
     repeats: int = 6
-    points: int = 1000
+    points: int = 500
     times: int = 10
 
     def __post_init__(self) -> None:

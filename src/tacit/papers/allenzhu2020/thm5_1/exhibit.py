@@ -29,7 +29,7 @@ from tacit.nets import SymmetricNet, symmetric_start
 from tacit.papers.allenzhu2020._shared.measured import KINDS, alive, held, held_by, of_each
 from tacit.papers.allenzhu2020._shared.nets import fresh_points, stages_of, start_of, trained, world
 from tacit.papers.allenzhu2020._shared.robust import awake_part
-from tacit.papers.allenzhu2020._shared.settings import Course, Leg, varied
+from tacit.papers.allenzhu2020._shared.settings import Course, Finite, Leg, varied
 from tacit.papers.allenzhu2020.thm5_1.claims import claims
 from tacit.papers.allenzhu2020.thm5_1.figure import draw as draw
 from tacit.papers.allenzhu2020.thm5_1.settings import CleanTraining
@@ -42,15 +42,17 @@ GAUSSIANS, GAUSSIAN_D, GAUSSIAN_M, GAUSSIAN_RADIUS = 4, 50, 200, 0.05
 def run(config: CleanTraining, bench: Bench) -> Outcome:
     """Train, break, train on; then the other settings."""
     seeds = bench.seeds(config.repeats)
-    few = seeds[: config.few]
+    few, light = seeds[: config.few], config.light
     main = bench.part("clean", partial(followed, config, bench, seeds, {"clean": config.clean}))
+    longer = config.longer(config.times)
     far = bench.part(
-        "longer", partial(followed, config, bench, few, {"longer": config.longer(config.times)})
+        "longer",
+        partial(followed, replace(config, m=config.light_m), bench, few, {"longer": longer}),
     )
     others = [
         bench.part(
             f"variant-{name}",
-            partial(held, varied(config, name), bench, few, {name: config.clean}, config.points),
+            partial(held, varied(light, name), bench, few, {name: light.clean}, config.points),
         )
         for name in bench.steps(config.variants, "settings")
     ]
@@ -111,20 +113,22 @@ def grown_biases(config: CleanTraining, bench: Bench, seeds: list[int]) -> xr.Da
     """The mean bias of the neurons that fire over its start, where biases are trained, with spikes or none."""
     course = (Leg(config.clean_steps, config.clean_eta, bias_step=1.0, grown=False),)
     rows = [
-        of_each(here, bench, seeds, {name: course}, partial(bias_growth, here, bench), {})
-        for name, here in (("none", config), ("large", replace(config, spike=LARGE)))
+        of_each(
+            here, bench, seeds, {name: course}, partial(bias_growth, here, bench, config.points), {}
+        )
+        for name, here in (("none", config.light), ("large", replace(config.light, spike=LARGE)))
     ]
     data = xr.concat(rows, "course")
     return data.rename({"course": "spikes", "seed": "few"})
 
 
 def bias_growth(
-    config: CleanTraining, bench: Bench, _name: str, seed: int, net: SymmetricNet
+    config: Finite, bench: Bench, points: int, _name: str, seed: int, net: SymmetricNet
 ) -> dict[str, float]:
     """Of one net."""
     start = start_of(config, bench, seed, 0, config.clean[0])
     who = alive(config, bench, seed, net)
-    samples = fresh_points(config, bench, seed, config.points)
+    samples = fresh_points(config, bench, seed, points)
     right = ((samples.y * net(samples.x)) > 0).double().mean()
     grown = float(net.b[who].mean()) if bool(who.any()) else math.nan
     return {"bias_growth": grown / float(start.b[0]), "bias_accuracy": float(right)}

@@ -12,7 +12,7 @@ class Mixed(Finite):
     """The neurons of `repeats` clean nets in the dictionary, and what their mixtures do on `points` points."""
 
     repeats: int = 6
-    points: int = 1000
+    points: int = 500
 
     def __post_init__(self) -> None:
         super().__post_init__()

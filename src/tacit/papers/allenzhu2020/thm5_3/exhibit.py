@@ -20,6 +20,7 @@ import xarray as xr
 from torch import Tensor
 
 from tacit.base.threads import cores, side_by_side
+from tacit.data.sparse_coding import SparseSamples
 from tacit.lab import Bench, Outcome
 from tacit.measure.purification.angles import moved_share
 from tacit.measure.purification.density import participation
@@ -37,7 +38,7 @@ from tacit.papers.allenzhu2020._shared.measured import (
 )
 from tacit.papers.allenzhu2020._shared.nets import attacker_of_leg, fresh_points, trained, world
 from tacit.papers.allenzhu2020._shared.robust import awake_part
-from tacit.papers.allenzhu2020._shared.settings import Course, varied
+from tacit.papers.allenzhu2020._shared.settings import Course, Finite, varied
 from tacit.papers.allenzhu2020.thm5_3.claims import claims
 from tacit.papers.allenzhu2020.thm5_3.figure import draw as draw
 from tacit.papers.allenzhu2020.thm5_3.settings import Adversarial
@@ -49,23 +50,28 @@ POINTS_OF = dict.fromkeys((*KINDS, "own", "before"), ("point",))
 def run(config: Adversarial, bench: Bench) -> Outcome:
     """Purify, compare with the control, certify; then other attackers, random starts and other settings."""
     seeds = bench.seeds(config.repeats)
-    few = seeds[: config.few]
-    courses = {"clean": config.clean, "pure": config.purified(), "control": config.control}
-    main = bench.part("main", partial(purified, config, bench, seeds, courses))
-    parts = [main]
-    if can_certify():
-        some = {name: courses[name] for name in ("clean", "pure")}
-        lower = bench.part("certified", partial(radii, config, bench, few, some))
-        parts.append(lower.rename({"seed": "few", "course": "stage"}))
-    others = {name: config.purified(name) for name in config.attackers}  # type: ignore[arg-type]
-    trainings = {"from_random": config.from_random, **others}
-    beside = bench.part("attackers", partial(purified, config, bench, few, trainings))
+    few, light, n = seeds[: config.few], config.light, config.points
+    courses = {"clean": config.clean, "pure": config.purified()}
+    parts = [bench.part("main", partial(purified, config, bench, seeds, courses, n))]
+    control = {"control": config.control}
+    found = bench.part("control", partial(purified, config, bench, few, control, n))
     parts.append(
-        beside.rename({"seed": "few", "course": "training"}).rename({n: f"other_{n}" for n in beside})
+        found.isel(course=0, drop=True)
+        .rename({"seed": "few"})
+        .rename({v: f"control_{v}" for v in found})
+    )
+    if can_certify():
+        lower = bench.part("certified", partial(radii, config, bench, few, courses))
+        parts.append(lower.rename({"seed": "few", "course": "stage"}))
+    others = {name: light.purified(name) for name in config.attackers}  # type: ignore[arg-type]
+    trainings = {"clean": light.clean, "from_random": light.from_random, **others}
+    beside = bench.part("attackers", partial(purified, light, bench, few, trainings, n))
+    parts.append(
+        beside.rename({"seed": "few", "course": "training"}).rename({v: f"other_{v}" for v in beside})
     )  # fmt: skip
     tables = []
     for name in bench.steps(config.variants, "settings"):
-        here = varied(config, name)
+        here = varied(light, name)
         pair = {"clean": here.clean, "pure": here.purified()}
         found = bench.part(f"variant-{name}", partial(held, here, bench, few, pair, config.points))
         tables.append(found.expand_dims(variant=[name]))
@@ -79,27 +85,28 @@ def run(config: Adversarial, bench: Bench) -> Outcome:
 
 
 def purified(
-    config: Adversarial, bench: Bench, seeds: list[int], courses: dict[str, Course]
+    config: Finite, bench: Bench, seeds: list[int], courses: dict[str, Course], points: int
 ) -> xr.Dataset:
     """What is read off each net, and how it differs from the clean one."""
     clean = trained(config, bench, seeds, {"clean": config.clean})
     before = {seed: clean["clean", seed] for seed in seeds}
-    read = partial(one_net, config, bench, courses, before)
+    read = partial(one_net, config, bench, courses, before, points)
     return of_each(config, bench, seeds, courses, read, POINTS_OF)
 
 
 def one_net(
-    config: Adversarial,
+    config: Finite,
     bench: Bench,
     courses: dict[str, Course],
     before: dict[int, SymmetricNet],
+    points: int,
     name: str,
     seed: int,
     net: SymmetricNet,
 ) -> dict[str, Tensor | float]:
     """One of them."""
-    model, samples = world(config, bench, seed), fresh_points(config, bench, seed, config.points)
-    seen = held_by(config, bench, config.points, 2, name, seed, net)
+    model, samples = world(config, bench, seed), fresh_points(config, bench, seed, points)
+    seen = held_by(config, bench, points, 2, name, seed, net)
     who = alive(config, bench, seed, net)
     dense, relative = dense_part(config, bench, seed, net, who)
     part = awake_part(net, samples.x, config.tau)
@@ -107,8 +114,8 @@ def one_net(
     steep = gradient[gradient.norm(dim=1) > 0]
     return {
         **{kind: value.to(torch.int8) for kind, value in seen.items()},
-        "own": own(config, bench, seed, courses[name], part).to(torch.int8),
-        "before": own(config, bench, seed, courses[name], before[seed]).to(torch.int8),
+        "own": own(config, bench, seed, courses[name], part, samples).to(torch.int8),
+        "before": own(config, bench, seed, courses[name], before[seed], samples).to(torch.int8),
         "dense": dense,
         "relative": relative,
         "objective": objective(config, net, samples),
@@ -118,9 +125,15 @@ def one_net(
     }
 
 
-def own(config: Adversarial, bench: Bench, seed: int, course: Course, net: SymmetricNet) -> Tensor:
+def own(
+    config: Finite,
+    bench: Bench,
+    seed: int,
+    course: Course,
+    net: SymmetricNet,
+    samples: SparseSamples,
+) -> Tensor:
     """The points that the net holds against the attacker of its last leg (FGM where that has none)."""
-    samples = fresh_points(config, bench, seed, config.points)
     leg = course[-1]
     leg = replace(leg, attacker="fgm", radius=config.tau) if leg.attacker == "none" else leg
     attacker = attacker_of_leg(leg, world(config, bench, seed))

@@ -42,7 +42,8 @@ def accuracies(axes: Axes, data: xr.Dataset, config: Adversarial) -> None:
     }
     for i, (kind, label) in enumerate(kinds.items()):
         for place, name in enumerate(COURSES):
-            values = data[kind].sel(course=name).mean("point").values
+            held = data[f"control_{kind}"] if name == "control" else data[kind].sel(course=name)
+            values = held.mean("point").values
             at = np.full(len(values), place + 0.16 * (i - 1.5))
             axes.plot(at, values, "os^D"[i], color=f"C{i}", alpha=0.65, markersize=5)
         axes.plot([], [], "os^D"[i], color=f"C{i}", label=label)
@@ -61,7 +62,8 @@ def mixtures(axes: Axes, data: xr.Dataset, config: Adversarial) -> None:
     """The mixture, in k/d, and how many features a perturbation has."""
     unit = config.k / config.d
     for place, name in enumerate(COURSES):
-        values = data.relative.sel(course=name).values / unit
+        held = data.control_relative if name == "control" else data.relative.sel(course=name)
+        values = held.values / unit
         axes.plot(
             np.full(len(values), place - 0.1), values, "o", color="C3", alpha=0.65, markersize=5
         )
@@ -71,7 +73,10 @@ def mixtures(axes: Axes, data: xr.Dataset, config: Adversarial) -> None:
     axes.set_ylabel(r"mean $\beta/\alpha$ in $k/d$", color="C3")
     other = axes.twinx()
     for place, name in enumerate(COURSES):
-        values = data.participation.sel(course=name).values
+        held = (
+            data.control_participation if name == "control" else data.participation.sel(course=name)
+        )
+        values = held.values
         other.plot(
             np.full(len(values), place + 0.1), values, "D", color="C0", alpha=0.65, markersize=4
         )

@@ -9,8 +9,9 @@ from tacit.papers._shared.checks import check_at_least, check_positive, check_un
 from tacit.papers.allenzhu2020._shared.settings import (
     PAPER,
     SMOKE,
+    SMOKE_LIGHT,
     AttackerName,
-    Finite,
+    WithLight,
     check_variants,
 )
 
@@ -18,17 +19,17 @@ KNOWN = tuple(name for name in get_args(AttackerName) if name not in ("none", "f
 
 
 @dataclass(frozen=True)
-class Adversarial(Finite):
-    """Adversarial training by FGM from clean nets, in `repeats` trainings, beside a control of clean steps.
+class Adversarial(WithLight):
+    """Adversarial training by FGM from clean nets, in `repeats` trainings; `few` have a control of clean steps.
 
-    `few` of them are also trained against each of the other `attackers`, from random weights, and in each of the
-    `variants` of the setting. Each net is tried on `points` fresh points; the radius of `certified` of them is
-    certified, in `few` trainings.
+    `few` nets of the lighter setting are trained against each of the other `attackers`, from random weights, and
+    in each of the `variants` of the setting. Each net is tried on `points` fresh points; radii of `certified`
+    of them are certified, in `few` trainings.
     """
 
     repeats: int = 6
     few: int = 3
-    points: int = 1000
+    points: int = 500
     certified: int = 100
     attackers: tuple[str, ...] = ("pgd", "universal", "random", "weak")
     variants: tuple[str, ...] = ("printed", "spikes", "incoherent", "fewer", "unequal", "quiet")
@@ -56,7 +57,8 @@ EXHIBITS = (
         claim="after adversarial training no perturbation of length tau breaks the net; features moved little",
         scales={
             "smoke": Adversarial(
-                **SMOKE,  # type: ignore[arg-type]
+                **SMOKE,
+                **SMOKE_LIGHT,  # type: ignore[arg-type]
                 repeats=2,
                 few=2,
                 points=100,
@@ -67,8 +69,9 @@ EXHIBITS = (
             "laptop": Adversarial(),
             "paper": Adversarial(
                 **PAPER,  # type: ignore[arg-type]
+                light_m=10_000,
+                light_eta=15.0,
                 repeats=3,
-                points=500,
                 attackers=("universal",),
                 variants=("printed",),
             ),
