@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Literal
+from typing import Any, Literal
 
 from tacit.errors import CallError
 from tacit.papers._shared.checks import check_at_least, check_positive, check_unique
@@ -166,7 +166,7 @@ class WithLight(Finite):
 
 
 # a few seconds for one clean and adversarial training in all
-SMOKE = {
+SMOKE: dict[str, Any] = {
     "d": 40,
     "k": 4.0,
     "m": 200,
@@ -176,10 +176,10 @@ SMOKE = {
     "pure_steps": 60,
     "tau": 0.2,
 }
-SMOKE_LIGHT = {"light_m": 150, "light_steps": 40}
+SMOKE_LIGHT: dict[str, Any] = {"light_m": 150, "light_steps": 40}
 
 # a feature is on ten times less often: batches and step lengths grow with d, and k as d^(1/3)
-PAPER = {
+PAPER: dict[str, Any] = {
     "d": 2000,
     "k": 13.0,
     "m": 20_000,
@@ -198,7 +198,7 @@ def regime_of(config: Finite) -> str:
 
 
 # the settings beside the finite one: what changes, and the words of a table's row
-VARIANTS: dict[str, tuple[str, dict[str, object]]] = {
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "printed": ("no margin, as the paper has it", {"margin": 0.0}),
     "spikes": ("spike noise of the Gaussian's energy", {"spike": 0.16}),
     "incoherent": ("incoherent M", {"dictionary": "incoherent"}),
@@ -213,7 +213,7 @@ def varied(config: Finite, name: str) -> Finite:
     changed = dict(VARIANTS[name][1])
     if changed.get("D") == -1:
         changed["D"] = config.d // 2
-    return replace(config, **changed)  # type: ignore[arg-type]
+    return replace(config, **changed)
 
 
 def check_variants(names: tuple[str, ...]) -> None:

@@ -25,9 +25,9 @@ EXHIBITS = (
         where="Section 1, the principle of feature purification; Figure 2, the theory's side",
         claim="clean training turns features far, adversarial training little; features differ from one another",
         scales={
-            "smoke": Turned(**SMOKE, repeats=2),  # type: ignore[arg-type]
+            "smoke": Turned(**SMOKE, repeats=2),
             "laptop": Turned(),
-            "paper": Turned(**PAPER, repeats=3),  # type: ignore[arg-type],
+            "paper": Turned(**PAPER, repeats=3),
         },
     ),
 )

@@ -39,9 +39,9 @@ EXHIBITS = (
         where="Section 6.2, the formation of the dense mixtures",
         claim="even from w_i = M_i, clean training accumulates a small but dense mixture",
         scales={
-            "smoke": FromPure(**SMOKE, repeats=2, points=100, times=3),  # type: ignore[arg-type]
+            "smoke": FromPure(**SMOKE, repeats=2, points=100, times=3),
             "laptop": FromPure(),
-            "paper": FromPure(**PAPER, repeats=3),  # type: ignore[arg-type],
+            "paper": FromPure(**PAPER, repeats=3),
         },
     ),
 )

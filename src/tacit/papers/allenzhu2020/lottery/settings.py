@@ -75,7 +75,7 @@ EXHIBITS = (
         claim="lucky neurons win their feature and keep it; minus the gradient along M w* is positive throughout",
         scales={
             "smoke": Lottery(
-                **SMOKE,  # type: ignore[arg-type]
+                **SMOKE,
                 repeats=2,
                 moments=(0, 20, 60, 120),
                 points=100,
@@ -83,7 +83,7 @@ EXHIBITS = (
                 frames=6,
             ),
             "laptop": Lottery(),
-            "paper": Lottery(**PAPER, repeats=3),  # type: ignore[arg-type],
+            "paper": Lottery(**PAPER, repeats=3),
         },
     ),
 )

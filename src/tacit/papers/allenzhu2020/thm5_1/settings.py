@@ -49,7 +49,7 @@ EXHIBITS = (
         scales={
             "smoke": CleanTraining(
                 **SMOKE,
-                **SMOKE_LIGHT,  # type: ignore[arg-type]
+                **SMOKE_LIGHT,
                 repeats=2,
                 few=2,
                 points=100,
@@ -59,7 +59,7 @@ EXHIBITS = (
             ),
             "laptop": CleanTraining(),
             "paper": CleanTraining(
-                **PAPER,  # type: ignore[arg-type]
+                **PAPER,
                 light_m=10_000,
                 repeats=3,
                 times=5,

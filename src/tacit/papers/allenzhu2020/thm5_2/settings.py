@@ -27,9 +27,9 @@ EXHIBITS = (
         where="Section 5.1, Theorem 5.2; Section 6.2; Appendix E, Lemma E.2",
         claim="w_i = alpha M_j plus a mixture of all features, whose coefficients are of order k/d",
         scales={
-            "smoke": Mixed(**SMOKE, repeats=2, points=100),  # type: ignore[arg-type]
+            "smoke": Mixed(**SMOKE, repeats=2, points=100),
             "laptop": Mixed(),
-            "paper": Mixed(**PAPER, repeats=3),  # type: ignore[arg-type],
+            "paper": Mixed(**PAPER, repeats=3),
         },
     ),
 )

@@ -1,5 +1,7 @@
 """The panels of `allenzhu2020.thm5.3`."""
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
@@ -106,7 +108,7 @@ def beside(axes: Axes, data: xr.Dataset, config: Adversarial) -> None:
         values = worst.mean("point").values
         axes.plot(values, np.full(len(values), place), "D", color="C3", alpha=0.65, markersize=5)
         values = second.mean("point").values
-        style = (
+        style: dict[str, Any] = (
             {"color": "C2", "marker": "o"} if index < settings else {"color": "C0", "marker": "s"}
         )
         axes.plot(

@@ -58,7 +58,7 @@ EXHIBITS = (
         scales={
             "smoke": Adversarial(
                 **SMOKE,
-                **SMOKE_LIGHT,  # type: ignore[arg-type]
+                **SMOKE_LIGHT,
                 repeats=2,
                 few=2,
                 points=100,
@@ -68,7 +68,7 @@ EXHIBITS = (
             ),
             "laptop": Adversarial(),
             "paper": Adversarial(
-                **PAPER,  # type: ignore[arg-type]
+                **PAPER,
                 light_m=10_000,
                 light_eta=15.0,
                 repeats=3,

@@ -31,8 +31,7 @@ def curves(axes: Axes, data: xr.Dataset, config: Transferred) -> None:
     for i, (name, label) in enumerate(LABELS.items()):
         begin = data.clean.sel(net=name).mean("point").values[:, None]
         rows = np.concatenate([begin, data.curve.sel(net=name).values], 1)
-        style = {"color": f"C{i}", "linewidth": 0}
-        axes.fill_between(radii, rows.min(0), rows.max(0), alpha=0.2, **style)
+        axes.fill_between(radii, rows.min(0), rows.max(0), alpha=0.2, color=f"C{i}", linewidth=0)
         axes.plot(radii, rows.mean(0), "o-", color=f"C{i}", markersize=3.5, label=label)
     mark(axes, config.tau, rf"$\tau$ = {config.tau:g}", 0.9)
     axes.set(xlim=(0, max(radii)), ylim=(-0.02, 1.04), ylabel="accuracy")

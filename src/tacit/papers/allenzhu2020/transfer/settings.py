@@ -37,7 +37,7 @@ EXHIBITS = (
         claim="the universal direction of one net is M w*, and breaks nets that were trained independently",
         scales={
             "smoke": Transferred(
-                **SMOKE,  # type: ignore[arg-type]
+                **SMOKE,
                 repeats=2,
                 narrow=150,
                 learn=100,
@@ -45,7 +45,7 @@ EXHIBITS = (
                 radii=(0.2, 0.35),
             ),
             "laptop": Transferred(),
-            "paper": Transferred(**PAPER, repeats=3, narrow=10_000),  # type: ignore[arg-type],
+            "paper": Transferred(**PAPER, repeats=3, narrow=10_000),
         },
     ),
 )
