@@ -14,6 +14,8 @@ AttackerName = Literal["none", "fgm", "pgd", "universal", "random", "weak"]
 Begin = Literal["random", "features"]
 
 WEAK = 0.5  # of the radius: FGM that a weak attacker plays
+RADII = (0.02, 0.2)  # of tau, while adversarial training from random weights begins
+RISE = 3  # sevenths of the second stretch at the second of them
 
 
 @dataclass(frozen=True)
@@ -131,9 +133,17 @@ class Finite:
 
     @property
     def from_random(self) -> Course:
-        """Adversarial training from random weights, with the steps of both."""
-        steps, eta = (*self.clean_steps, self.pure_steps), (*self.clean_eta, self.pure_eta)
-        return (Leg(steps, eta, "fgm", self.tau),)
+        """Adversarial training from random weights, with the steps of both and a radius that rises (Section 8).
+
+        At radius tau from the first step on nothing is learned: tau ||w0|| is more than any feature gives.
+        """
+        second, eta = sum(self.clean_steps[1:]), self.clean_eta[-1]
+        rise = max(1, RISE * second // 7)
+        return (
+            Leg(self.clean_steps[:1], self.clean_eta[:1], "fgm", RADII[0] * self.tau),
+            Leg((rise,), (eta,), "fgm", RADII[1] * self.tau),
+            Leg((max(1, second - rise), self.pure_steps), (eta, self.pure_eta), "fgm", self.tau),
+        )
 
     @property
     def from_pure(self) -> Course:
