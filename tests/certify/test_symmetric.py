@@ -103,7 +103,7 @@ def test_a_neuron_is_above_its_chords_wherever_the_rest_goes(
     s, bias = pair_slope(v, b, sigma), torch.full((k, 1), b, dtype=DOUBLE)
     ends = torch.linspace(-1, 1, T + 1, dtype=DOUBLE)
     zeta = normal(k, 1, seed=seed + 2) + normal(k, 1, seed=seed + 3) * ends
-    soft = envelope(b, sigma, gamma, 16.0) if gamma else None
+    soft = envelope(b, sigma, torch.full((k,), gamma, dtype=DOUBLE), 16.0) if gamma else None
     left, right = Lined(s, v, bias, sigma, soft).below(zeta, R)
     for part in torch.linspace(0, 1, 11, dtype=DOUBLE):
         at = zeta[:, :-1] + part * zeta.diff(dim=1)
@@ -122,18 +122,20 @@ def test_cells_are_tight_where_there_is_no_rest() -> None:
     assert (true[:-1] - left[0]).max() < 2e-3
     assert (true[1:] - right[0]).abs().max() < 2e-3
     # the pair is concave below 0: there the chord itself is below
-    assert (true[:33] - left[0][:33]).abs().max() < 1e-15
+    assert (true[:32] - left[0][:32]).abs().max() < 1e-15
 
 
-@pytest.mark.parametrize("gamma", [0.7, 6.0, 50.0])
 @pytest.mark.parametrize(("b", "sigma"), [(0.2, 0.03), (0.0, 0.2), (1.0, 0.5)])
-def test_the_envelope_is_below_and_close(gamma: float, b: float, sigma: float) -> None:
+def test_the_envelope_is_below_and_close(b: float, sigma: float) -> None:
+    gamma = torch.tensor([0.7, 6.0, 50.0, 6.0], dtype=DOUBLE)
     soft = envelope(b, sigma, gamma, 4.0)
-    y = 8 * torch.rand(300, generator=seeded(), dtype=DOUBLE) - 4
-    v = y.unsqueeze(1) + torch.linspace(-2.2 / gamma, 0.2 / gamma, 20_001, dtype=DOUBLE)
-    true = (pair_value(v, b, sigma) + gamma * (v - y.unsqueeze(1)).square() / 2).amin(1)
-    assert (soft(y) <= true + 1e-12).all()
-    assert (true - soft(y)).max() < 2e-4
+    assert len(soft.table) == 3
+    y = 8 * torch.rand(4, 40, generator=seeded(), dtype=DOUBLE) - 4
+    away = torch.linspace(-2.2, 0.2, 4001, dtype=DOUBLE) / gamma[:, None, None]
+    true = pair_value(y.unsqueeze(2) + away, b, sigma) + gamma[:, None, None] * away.square() / 2
+    assert (soft(y) <= true.amin(2) + 1e-12).all()
+    assert (true.amin(2) - soft(y)).max() < 2e-3
+    assert (soft(y + 20) == -torch.inf).all()
 
 
 def some_pieces(seed: int, k: int = 3, T: int = 8) -> Pieces:
@@ -201,9 +203,9 @@ def test_the_bound_is_below_the_net_in_the_ball(order: float, soft: bool) -> Non
     norm = known_norm(order)
     for point in x:
         r = 0.3 if order == 2 else 0.05
-        mu, length = prover.together(point[None], torch.tensor([r], dtype=DOUBLE))
-        table = prover.table(point, r, length) if soft else None
-        value = float(prover.bound(point, r, table, mu))
+        price = prover.price(point[None], torch.tensor([r], dtype=DOUBLE)) if soft else None
+        assert (price is not None) == soft
+        value = float(prover.bound(point, r, price))
         moves = r * norm.random(point.expand(500, -1), seeded())
         ends = norm.extreme(-(net.slopes(point[None]) @ net.w), torch.tensor([[r]]).double(), None)
         worst = net(point + torch.cat([moves, ends, 0 * ends]))
@@ -215,7 +217,7 @@ def test_the_bound_is_below_the_net_in_the_ball(order: float, soft: bool) -> Non
 
 def test_one_neuron_a_feature_is_exact() -> None:
     """Neurons on the axes: the certificate meets what an attack finds."""
-    net, (x, y) = purified(0.0), samples(20)
+    net, (x, y) = purified(0.0), samples(8)
     lower, upper = symmetric_radius(net, x, y).lower, minimal(net, x, y).radius
     assert (lower <= upper * (1 + 1e-9)).all()
     assert (lower / upper).median() > 0.97
@@ -224,14 +226,14 @@ def test_one_neuron_a_feature_is_exact() -> None:
 @pytest.mark.parametrize("order", [2, math.inf, 1])
 @pytest.mark.parametrize("off", [0.1, 0.4])
 def test_no_attack_is_shorter(order: float, off: float) -> None:
-    net, (x, y) = purified(off), samples(12)
+    net, (x, y) = purified(off), samples(5)
     found = symmetric_radius(net, x, y, norm=order).lower
     assert (found > 0).all()
     assert (found <= minimal(net, x, y, norm=order).radius * (1 + 1e-9)).all()
 
 
 def test_hundreds_of_points_against_pgd() -> None:
-    net, (x, y) = purified(0.15), samples(300)
+    net, (x, y) = purified(0.15), samples(200)
     radii = torch.tensor([0.1, 0.3, 0.5], dtype=DOUBLE)
     safe = symmetric_certified(net, x, y, radii)
     broken = pgd(net, x, y, radii.tolist(), steps=20).broken
@@ -243,7 +245,7 @@ def test_hundreds_of_points_against_pgd() -> None:
     assert (~safe & ~broken).double().mean(1).max() < 0.2
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(
     seed=st.integers(0, 10**6),
     sigma=st.sampled_from([0.0, 0.05, 0.4]),
@@ -275,7 +277,7 @@ def test_no_attack_is_shorter_for_any_net(
     assert (found <= minimal(net, x, y, norm=order).radius * (1 + 1e-9)).all()
 
 
-@settings(max_examples=15)
+@settings(max_examples=5)
 @given(seed=st.integers(0, 10**6), scale=st.sampled_from([0.1, 3.0]))
 def test_what_changes_nothing_and_what_scales(seed: int, scale: float) -> None:
     net = random_net(seed, 4, 8, 0.1, True)
@@ -320,7 +322,7 @@ def test_without_noise_it_is_below_the_exact_radius() -> None:
 
 
 def test_the_verb_gives_both_ends() -> None:
-    net, (x, y) = purified(0.1), samples(4)
+    net, (x, y) = purified(0.1), samples(2)
     both = radius(net, x, y)
     assert (both.lower > 0).all()
     assert (both.lower <= both.upper).all()

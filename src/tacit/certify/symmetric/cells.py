@@ -79,7 +79,7 @@ def pieces(
     form = (pair_slope(z, b, sigma) * straight) @ net.w
 
     z, b, R = (of[bent].unsqueeze(1) for of in (z, b, r * axes.rest_dual))
-    line = Lined.near(z, R, b, sigma, soft)
+    line = Lined.near(z, R, b, sigma, None if soft is None else soft.at(bent))
     form = form + line.s.squeeze(1) @ axes.rest[bent]
 
     axis, which = axes.group[bent].unique(return_inverse=True)

@@ -8,10 +8,10 @@ few: here the neurons of one feature are one function of its coordinate t_j (`ax
 functions has an almost exact bound over sum_j t_j^2 <= r^2 (`spend`).
 
 **What is left of the neurons** off their axes, rho_i = <rest_i, delta>, is bounded one by one first. Where this
-does not prove the point, a price is put on all of them together: for gamma >= 0 and mu the largest eigenvalue of
-sum_i rest_i rest_i',
+does not prove the point, a price is put on all of them together: for any gamma_i >= 0, with mu the largest
+eigenvalue of sum_i gamma_i rest_i rest_i',
 
-    f(x + delta) >= sum_i ( phi_i + gamma rho_i^2 / 2 ) - gamma mu ||delta||^2 / 2.
+    f(x + delta) >= sum_i ( phi_i + gamma_i rho_i^2 / 2 ) - mu ||delta||^2 / 2.
 
 It is there where all neurons have one bias, as in the paper, and sigma > 0.
 
@@ -23,7 +23,7 @@ SLACK allows for float64.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float
@@ -40,8 +40,13 @@ from tacit.errors import CallError
 from tacit.nets.smoothed import pair_slope, pair_value
 from tacit.nets.symmetric import SymmetricNet
 
-CELLS = 64  # of each coordinate
-STIFF = 1.2  # gamma r (length of a rest): beyond 1 a rest of that length is too dear
+CELLS = 32  # of each coordinate
+STIFF = (
+    0.9  # gamma r (length of a typical rest): at 1 slopes that differ by 1 are worth just that rest
+)
+LIGHT = 0.05  # shorter rests, of the typical one, have the price of that one
+ALIKE = 0.5  # radii within this factor 2^ALIKE have one price
+ROWS = 256
 SLACK = 1e-9  # of the size of the terms, off every bound, and of the budget
 TOLERANCE = 0.01  # relative, of the search for a radius
 ROUNDS = 30
@@ -58,7 +63,7 @@ def symmetric_certified(
     radii: Float[Tensor, " R"],
     *,
     norm: float | str | Norm = 2,
-    axes: Float[Tensor, "q D"] | None = None,
+    axes: Float[Tensor, "q E"] | None = None,
 ) -> Bool[Tensor, "R n"]:
     """Whether each point is proved at each radius; what is proved at one is proved at all smaller ones.
 
@@ -83,7 +88,7 @@ def symmetric_radius(
     y: Numbers,
     *,
     norm: float | str | Norm = 2,
-    axes: Float[Tensor, "q D"] | None = None,
+    axes: Float[Tensor, "q E"] | None = None,
 ) -> Radii:
     """No perturbation shorter than `lower` breaks the point; `upper` is inf, for nothing is attacked."""
     prover, x = prepared(net, x, y, norm, axes)
@@ -95,7 +100,7 @@ def prepared(
     x: Points,
     y: Numbers,
     norm: float | str | Norm,
-    axes: Float[Tensor, "q D"] | None,
+    axes: Float[Tensor, "q E"] | None,
 ) -> tuple[Prover, Points]:
     """One finite net in float64 on the host, and y x."""
     if net.ensemble:
@@ -123,65 +128,71 @@ def prepared(
 
 
 @dataclass(frozen=True)
+class Price:
+    """gamma of each neuron with its table, and the largest eigenvalue of sum_i gamma_i rest_i rest_i'."""
+
+    soft: Envelope
+    mu: float
+
+
+@dataclass(frozen=True)
 class Prover:
-    """A net with its axes; the tables that were made."""
+    """A net with its axes."""
 
     net: SymmetricNet
     norm: Norm
     axes: Axes
-    tables: dict[tuple[float, float], Envelope] = field(default_factory=dict)
 
     def bounds(self, x: Points, r: Numbers) -> Numbers:
-        """A lower bound of f over each ball; where it is positive already without a price, none is tried."""
+        """A lower bound of f over each ball; where it is positive without a price, none is tried."""
         found = torch.stack([self.bound(x[i], float(r[i])) for i in range(len(x))]) if len(x) else r
-        here = (~(found > 0)).nonzero().squeeze(1)
-        one_bias = self.net.sigma > 0 and float(self.net.b.max() - self.net.b.min()) == 0
-        if one_bias and len(here):
-            mu, length = self.together(x[here], r[here])
-            if mu > 0:
-                for i in here.tolist():
-                    far = float(r[i])
-                    soft = self.table(x[i], far, length)
-                    found[i] = torch.fmax(found[i], self.bound(x[i], far, soft, mu))
+        left = (~(found > 0)).nonzero().squeeze(1)
+        if self.net.sigma == 0 or float(self.net.b.max() - self.net.b.min()) > 0:
+            return found
+        # one price for radii that are alike
+        kind = (r[left].clamp_min(SLACK).log2() / ALIKE).round()
+        for each in kind.unique().tolist():
+            here = left[kind == each]
+            price = self.price(x[here], r[here])
+            for i in here.tolist() if price is not None else ():
+                found[i] = torch.fmax(found[i], self.bound(x[i], float(r[i]), price))
         return found
 
     def bound(
-        self, x: Float[Tensor, " D"], r: float, soft: Envelope | None = None, mu: float = 0.0
+        self, x: Float[Tensor, " D"], r: float, price: Price | None = None
     ) -> Float[Tensor, ""]:
         """A lower bound of f over the ball of radius r around x."""
         net, z = self.net, self.net.w @ x
         longest = math.sqrt(len(x)) if self.norm is LINF else 1.0
         budget = (r * longest) ** 2 * (1 + SLACK)
-        parts = pieces(net, self.axes, x, r, self.norm, CELLS, soft)
-        if soft is not None:
-            parts = replace(parts, bend=torch.full_like(parts.slope, soft.gamma * mu))
+        parts = pieces(
+            net, self.axes, x, r, self.norm, CELLS, None if price is None else price.soft
+        )
+        if price is not None:
+            parts = replace(parts, bend=torch.full_like(parts.slope, price.mu))
         steep = float((pair_slope(z, net.b, net.sigma) @ net.w).norm())
         guess = max(steep, SLACK) / math.sqrt(budget) if budget > 0 else 1.0
-        value = least(parts, budget, guess)
         size = pair_value(z.abs() + r * self.axes.w_dual, net.b, net.sigma).sum()
-        return parts.constant + value - SLACK * size
+        return parts.constant + least(parts, budget, guess) - SLACK * size
 
-    def together(self, x: Points, r: Numbers) -> tuple[float, float]:
-        """mu of the neurons that bend in one of the balls, and the typical length of their rests."""
-        straight = torch.ones_like(self.net.b, dtype=torch.bool)
-        for some, far in zip(x.split(256), r.split(256), strict=True):
-            reach = far.unsqueeze(1) * self.axes.w_dual
-            straight &= straightness(self.net, some @ self.net.w.T, reach)[1].all(0)
-        rest = self.axes.rest[~straight]
-        gram = rest.T @ rest if len(rest) > rest.shape[1] else rest @ rest.T
-        if not len(rest):
-            return 0.0, 0.0
+    def price(self, x: Points, r: Numbers) -> Price | None:
+        """For all of these balls; only the neurons that bend in one of them have a rest to pay for."""
+        straight, met = torch.ones_like(self.net.b, dtype=torch.bool), 0.0
+        for some, far in zip(x.split(ROWS), r.unsqueeze(1).split(ROWS), strict=True):
+            z, reach = some @ self.net.w.T, far * self.axes.w_dual
+            straight &= straightness(self.net, z, reach)[1].all(0)
+            met = max(met, float((z.abs() + reach).max()))
+        size = self.axes.rest.norm(dim=1)
+        rest, length = self.axes.rest[~straight], size[~straight].square().mean().sqrt()
+        if not len(rest) or not float(length * r.max()) > 0:
+            return None
+        gamma = STIFF / (r.median() * (length * size.clamp_min(LIGHT * length)).sqrt())
+        gamma = 2 ** ((2 * gamma.log2()).round() / 2)  # few values
+        weighted = rest * gamma[~straight].sqrt().unsqueeze(1)
+        gram = weighted.T @ weighted if len(rest) > rest.shape[1] else weighted @ weighted.T
         mu = float(torch.linalg.eigvalsh(gram)[-1]) * (1 + SLACK)
-        return mu, float(rest.norm(dim=1).square().mean().sqrt())
-
-    def table(self, x: Float[Tensor, " D"], r: float, length: float) -> Envelope:
-        """The envelope for one of few gamma, and for numbers as large as are met here."""
-        gamma = 2 ** (round(2 * math.log2(STIFF / (r * length))) / 2)
-        met = float(((self.net.w @ x).abs() + r * self.axes.w_dual).max()) + 2 / gamma
-        far = 2.0 ** math.ceil(math.log2(met))
-        if (gamma, far) not in self.tables:
-            self.tables[gamma, far] = envelope(float(self.net.b[0]), self.net.sigma, gamma, far)
-        return self.tables[gamma, far]
+        far = met + 2 / float(gamma.min())
+        return Price(envelope(float(self.net.b[0]), self.net.sigma, gamma, far), mu)
 
 
 def search(prover: Prover, x: Points) -> Numbers:
