@@ -93,6 +93,7 @@ register(
     name="symmetric",
     target="tacit.attack.symmetric:SymmetricTarget",
     landmarks="tacit.attack.symmetric:both_signs",
+    certificate="tacit.certify.radius:smoothed_radius",
     structure=relu_structure,
     trainee="tacit.train.descent.checks:tensor_trainee",
     trained=("w",),
