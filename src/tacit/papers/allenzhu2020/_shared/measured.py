@@ -10,13 +10,11 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from tacit.base.threads import cores, side_by_side
-from tacit.certify import radius
 from tacit.data.sparse_coding import SparseCoding, SparseSamples
 from tacit.lab import Bench
 from tacit.measure.purification.lottery import firing
 from tacit.measure.purification.mixture import coordinates, mixture
 from tacit.nets import SymmetricNet
-from tacit.nets.kinds import kind_of
 from tacit.papers.allenzhu2020._shared.nets import fresh_points, trained, world
 from tacit.papers.allenzhu2020._shared.robust import withstood
 from tacit.papers.allenzhu2020._shared.settings import Course, Finite
@@ -103,14 +101,3 @@ def objective(config: Finite, net: SymmetricNet, samples: SparseSamples) -> floa
     loss = float(softplus(-samples.y * net(samples.x)).double().mean())
     size = net.w.double().norm(dim=1)
     return loss + config.decay * float((size**2 / 2 + size**3 / 3).sum())
-
-
-def can_certify() -> bool:
-    """Whether the symmetric smoothed net has a certificate."""
-    kind = kind_of(SymmetricNet(torch.ones(1, 1), torch.ones(1), 0.1))
-    return kind is not None and kind.certificate is not None
-
-
-def certified(net: SymmetricNet, samples: SparseSamples) -> Tensor:
-    """The certified lower end of each point's l2 radius, 0 where it is wrong as it is."""
-    return radius(net, samples.x, samples.y).lower

@@ -17,6 +17,7 @@ WHERE = "Section 5.1, Theorem 5.3"
 ACCURATE, BROKEN, ROBUST = Expected(min=0.98), Expected(max=0.10), Expected(min=0.85)
 BAR = "ours: o(1) read as .02 of the points for clean error, .15 for robust error"
 WORST = "the worst of universal, FGM and PGD"
+PARTS = {4: ("quarter", 0.95), 2: ("half", 0.3), 1: ("whole", 0.5)}  # of tau: name and bar
 ATTACKERS = {
     "pgd": "PGD",
     "universal": "the universal perturbation, dense mixtures added to the data",
@@ -64,20 +65,14 @@ def theorem(judge: Judge, data: xr.Dataset, config: Adversarial) -> Iterator[Cla
 def certificates(judge: Judge, data: xr.Dataset, config: Adversarial) -> Iterator[Claim]:
     """(b) is about any perturbation: certified accuracy at parts of tau."""
     judge = judge.but(where=f"{WHERE}(b)", bar="ours: set before any run")
-    for id, part, least in (("quarter", 4, 0.95), ("half", 2, 0.3), ("whole", 1, 0.5)):
-        text = f"share of points that no perturbation of length tau/{part} breaks, certified"
-        text = text.replace("tau/1", "tau")
-        if "certified" not in data:
-            why = "the net smoothed in closed form has no certificate here yet; attacks bound it from above"
-            yield judge.cannot(f"b.certified.{id}", text, Expected(min=least), why)
-            continue
-        far = config.tau / part
-        found = data.certified.sel(stage="pure") >= far
-        share = crossed(found.values.astype(float), ends=(0.0, 1.0))
-        clean = float((data.certified.sel(stage="clean") >= far).mean())
+    for part, (id, least) in PARTS.items():
+        pure, clean = (data.certified.sel(stage=name, part=part) for name in ("pure", "clean"))
+        share = crossed(pure.values.astype(float), ends=(0.0, 1.0))
+        length = "tau" if part == 1 else f"tau/{part}"
+        text = f"share of points that no perturbation of length {length} breaks, certified"
         why = f"what could be proved; the attack leaves {float(data.worst.sel(course='pure').mean()):.2f} at tau"
-        yield judge(f"b.certified.{id}", f"{text} (clean nets: {clean:.2f})", Expected(min=least), share,
-                    because=why)  # fmt: skip
+        yield judge(f"b.certified.{id}", f"{text} (clean nets: {float(clean.mean()):.2f})", Expected(min=least),
+                    share, because=why)  # fmt: skip
 
 
 def mixture(judge: Judge, data: xr.Dataset, config: Adversarial) -> Iterator[Claim]:

@@ -1,7 +1,7 @@
 r"""Theorem 5.3: adversarial training from the clean net (Algorithm 2), and what it changes.
 
 Robustness is measured as the accuracy under the worst of the universal perturbation, FGM and 20-step PGD from
-several starts, and certified where the net has a certificate: (b) speaks of any perturbation. The control trains
+several starts, and certified at parts of tau: (b) speaks of any perturbation. The control trains
 on cleanly for as many steps on the same batches. (a) holds for any attacker A in training: beside FGM there are
 PGD, the universal perturbation (which is footnote 11's dense mixtures added to the training data), random ones,
 and FGM of half the radius. Each net is tried with its own attacker (so is the clean net, `before`) and
@@ -20,6 +20,7 @@ import xarray as xr
 from torch import Tensor
 
 from tacit.base.threads import cores, side_by_side
+from tacit.certify import symmetric_certified
 from tacit.data.sparse_coding import SparseSamples
 from tacit.lab import Bench, Outcome
 from tacit.measure.purification.angles import moved_share
@@ -28,8 +29,6 @@ from tacit.nets import SymmetricNet
 from tacit.papers.allenzhu2020._shared.measured import (
     KINDS,
     alive,
-    can_certify,
-    certified,
     dense_part,
     held,
     held_by,
@@ -39,7 +38,7 @@ from tacit.papers.allenzhu2020._shared.measured import (
 from tacit.papers.allenzhu2020._shared.nets import attacker_of_leg, fresh_points, trained, world
 from tacit.papers.allenzhu2020._shared.robust import awake_part
 from tacit.papers.allenzhu2020._shared.settings import Course, Finite, varied
-from tacit.papers.allenzhu2020.thm5_3.claims import claims
+from tacit.papers.allenzhu2020.thm5_3.claims import PARTS, claims
 from tacit.papers.allenzhu2020.thm5_3.figure import draw as draw
 from tacit.papers.allenzhu2020.thm5_3.settings import Adversarial
 from tacit.train.purify.attackers import Around
@@ -60,9 +59,8 @@ def run(config: Adversarial, bench: Bench) -> Outcome:
         .rename({"seed": "few"})
         .rename({v: f"control_{v}" for v in found})
     )
-    if can_certify():
-        lower = bench.part("certified", partial(radii, config, bench, few, courses))
-        parts.append(lower.rename({"seed": "few", "course": "stage"}))
+    proved = bench.part("certified", partial(certificates, config, bench, few, courses))
+    parts.append(proved.rename({"seed": "few", "course": "stage"}))
     others = {name: light.purified(name) for name in config.attackers}  # type: ignore[arg-type]
     trainings = {"clean": light.clean, "from_random": light.from_random, **others}
     beside = bench.part("attackers", partial(purified, light, bench, few, trainings, n))
@@ -143,23 +141,21 @@ def own(
     return samples.y * net(samples.x + delta) > 0
 
 
-def radii(
+def certificates(
     config: Adversarial, bench: Bench, seeds: list[int], courses: dict[str, Course]
 ) -> xr.Dataset:
-    """Certified lower ends of the radii of the first points, (course, seed, tried)."""
+    """Which of the first points are proved at each part of tau, (course, seed, part, tried)."""
     nets = trained(config, bench, seeds, courses)
+    radii = torch.tensor([config.tau / part for part in PARTS], dtype=torch.float64)
 
     def one(key: tuple[str, int]) -> np.ndarray:
         samples = fresh_points(config, bench, key[1], config.points)
-        some = replace(
-            samples, x=samples.x[: config.certified], y=samples.y[: config.certified],
-            z=samples.z[: config.certified],
-        )  # fmt: skip
-        return certified(nets[key], some).numpy()
+        x, y = (t[: config.certified].double() for t in (samples.x, samples.y))
+        return symmetric_certified(nets[key].double(), x, y, radii).numpy()
 
-    found = np.stack(side_by_side(one, list(nets), cores()))
-    shape = (len(courses), len(seeds), config.certified)
+    found = np.stack(side_by_side(one, list(nets), cores())).astype(np.int8)
+    shape = (len(courses), len(seeds), len(PARTS), config.certified)
     return xr.Dataset(
-        {"certified": (("course", "seed", "tried"), found.reshape(shape))},
-        coords={"course": list(courses), "seed": seeds},
+        {"certified": (("course", "seed", "part", "tried"), found.reshape(shape))},
+        coords={"course": list(courses), "seed": seeds, "part": list(PARTS)},
     )

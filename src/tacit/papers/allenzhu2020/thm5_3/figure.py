@@ -49,11 +49,10 @@ def accuracies(axes: Axes, data: xr.Dataset, config: Adversarial) -> None:
             at = np.full(len(values), place + 0.16 * (i - 1.5))
             axes.plot(at, values, "os^D"[i], color=f"C{i}", alpha=0.65, markersize=5)
         axes.plot([], [], "os^D"[i], color=f"C{i}", label=label)
-    if "certified" in data:
-        for place, name in ((0, "clean"), (2, "pure")):
-            share = float((data.certified.sel(stage=name) >= config.tau / 2).mean())
-            axes.plot(place, share, "_", color="0.1", markersize=26, markeredgewidth=2)
-        axes.plot([], [], "_", color="0.1", label=r"certified at $\tau/2$")
+    for place, name in ((0, "clean"), (2, "pure")):
+        share = float(data.certified.sel(stage=name, part=2).mean())
+        axes.plot(place, share, "_", color="0.1", markersize=26, markeredgewidth=2)
+    axes.plot([], [], "_", color="0.1", label=r"certified at $\tau/2$")
     axes.set_xticks(range(len(COURSES)), COURSES.values())
     axes.set(ylim=(-0.03, 1.04), xlim=(-0.5, 2.5), ylabel=rf"accuracy, $\tau$ = {config.tau:g}")
     axes.set_title("adversarial training restores robustness")

@@ -23,14 +23,14 @@ class Adversarial(WithLight):
     """Adversarial training by FGM from clean nets, in `repeats` trainings; `few` have a control of clean steps.
 
     `few` nets of the lighter setting are trained against each of the other `attackers`, from random weights, and
-    in each of the `variants` of the setting. Each net is tried on `points` fresh points; radii of `certified`
-    of them are certified, in `few` trainings.
+    in each of the `variants` of the setting. Each net is tried on `points` fresh points; `certified`
+    of them are certified at parts of tau, in `few` trainings.
     """
 
     repeats: int = 6
     few: int = 3
     points: int = 500
-    certified: int = 100
+    certified: int = 60
     attackers: tuple[str, ...] = ("pgd", "universal", "random", "weak")
     variants: tuple[str, ...] = ("printed", "spikes", "incoherent", "fewer", "unequal", "quiet")
 
@@ -62,7 +62,7 @@ EXHIBITS = (
                 repeats=2,
                 few=2,
                 points=100,
-                certified=5,
+                certified=2,
                 attackers=("universal", "random"),
                 variants=("quiet",),
             ),
