@@ -82,13 +82,27 @@ def dense_part(
     return dense, dense / float(found.alpha.mean())
 
 
-def strongest(model: SparseCoding, clean: SymmetricNet, pure: SymmetricNet, count: int) -> Tensor:
-    """Neurons of different features with the most of one feature both before and after purification."""
+def strongest(
+    model: SparseCoding,
+    clean: SymmetricNet,
+    pure: SymmetricNet,
+    count: int,
+    most: float = torch.inf,
+) -> Tensor:
+    """Neurons of different features with the most of it after purification, each the winner of it before too.
+
+    Those come first whose mean mixture before was from k/d to `most` k/d of their alpha: many have far less.
+    """
     a, b = (coordinates(net.w, model.M) * model.w_star.sign() for net in (clean, pure))
     won = b.argmax(1)
-    strength = torch.minimum(*(t.gather(1, won.unsqueeze(1)).squeeze(1) for t in (a, b)))
+    before = a.gather(1, won.unsqueeze(1)).squeeze(1)
+    unit = model.k / model.d
+    mean = (a.sum(1) - before) / (a.shape[1] - 1) / before.clamp_min(1e-9) / unit
+    rank = b.amax(1).clone()
+    rank[(mean < 1) | (mean > most)] -= 1e3
+    rank[a.argmax(1) != won] -= 1e6
     chosen: list[int] = []
-    for i in strength.argsort(descending=True).tolist():
+    for i in rank.argsort(descending=True).tolist():
         if len(chosen) == count:
             break
         if all(int(won[i]) != int(won[j]) for j in chosen):

@@ -36,7 +36,7 @@ def path_panel(axes: Axes, data: xr.Dataset, config: Lottery) -> None:
     mark(axes, sum(config.clean_steps), "adversarial\ntraining", 0.82)
     axes.set(xlabel="step", ylabel=r"$w^\star_j\,\langle w_i, M_j\rangle$", xlim=(0, step[-1]))
     axes.set_title("one neuron: lottery, mixture, purification")
-    axes.legend(loc="center right", fontsize="small")
+    axes.legend(loc="upper left", fontsize="small")
 
 
 def sets_panel(axes: Axes, data: xr.Dataset, config: Lottery) -> None:
@@ -62,7 +62,7 @@ def sets_panel(axes: Axes, data: xr.Dataset, config: Lottery) -> None:
     axes.set_title(
         f"the start foretells {told:.0%} of the lucky, {float(data.foretold.mean()):.0%} of all"
     )
-    axes.legend(loc="center right", fontsize="small")
+    axes.legend(loc="lower right", bbox_to_anchor=(1, 0.08), fontsize="small")
 
 
 def animate(data: xr.Dataset, config: Lottery) -> Iterator[Figure]:

@@ -1,7 +1,8 @@
 r"""Theorem 5.2: w_i = sum_{j in N_i} alpha_ij w*_j M_j + sum_{j not in N_i} beta_ij w*_j M_j after training.
 
 N_i are the features that neuron i leans to at the start (S_pot of Definition B.1, Remark C.3), and the one that
-it has won. beta is read for all neurons, as the theorem has it, and for those that fire.
+it has won. beta is read for all neurons, as the theorem has it, and for those that fire. The picture shows a
+neuron whose mixture is from 1 to 2 k/d: few hold more, and many much less.
 
 **Section 6.2.** With v_i the mixture of a neuron that fires, over its alpha: what v_i sees on points, |<v_i, x>|
 in units of (k/d) ||x||, and along M w*, <v_i, M w*>/||M w*|| in units of k/sqrt(d).
@@ -43,7 +44,7 @@ def mixtures(config: Mixed, bench: Bench, seeds: list[int]) -> xr.Dataset:
     data = of_each(config, bench, seeds, courses, partial(one_net, config, bench), dims)
     nets, model = trained(config, bench, seeds[:1], courses), world(config, bench, seeds[0])
     both = [nets[name, seeds[0]] for name in courses]
-    (i,) = strongest(model, both[0], both[1], 1).tolist()
+    (i,) = strongest(model, both[0], both[1], 1, most=2.0).tolist()
     rows = [coordinates(net.w[i : i + 1], model.M)[0] * model.w_star.sign() for net in both]
     return data.assign(coordinates=(("course", "feature"), torch.stack(rows).numpy()))
 
