@@ -24,6 +24,7 @@ from tacit.papers.allenzhu2020.transfer.claims import claims
 from tacit.papers.allenzhu2020.transfer.figure import draw as draw
 from tacit.papers.allenzhu2020.transfer.settings import Transferred
 
+STEPS = 20  # of the search for a direction, from each of its starts
 NETS = ("own", "other", "narrow", "pure")
 
 
@@ -79,7 +80,9 @@ def of_dictionary(
     heard = {name: awake_part(net, torch.cat([known.x, x]), reach) for name, net in nets.items()}
 
     def learned(name: str) -> Tensor:
-        delta = learned_universal(heard[name], known.x, known.y, config.tau, signed=True, seed=seed)
+        delta = learned_universal(
+            heard[name], known.x, known.y, config.tau, signed=True, steps=STEPS, seed=seed
+        )
         return delta / delta.norm()
 
     own, other = learned("own"), learned("other")

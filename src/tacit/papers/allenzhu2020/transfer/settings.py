@@ -17,7 +17,7 @@ class Transferred(Finite):
 
     repeats: int = 6
     narrow: int = 1000
-    learn: int = 1000
+    learn: int = 300
     points: int = 500
     radii: tuple[float, ...] = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5)
 
