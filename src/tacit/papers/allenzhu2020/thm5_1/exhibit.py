@@ -27,7 +27,7 @@ from tacit.lab import Bench, Outcome
 from tacit.measure.purification.angles import kept_of_start, overlap
 from tacit.nets import SymmetricNet, symmetric_start
 from tacit.papers.allenzhu2020._shared.measured import KINDS, alive, held, held_by, of_each
-from tacit.papers.allenzhu2020._shared.nets import fresh_points, stages_of, start_of, trained, world
+from tacit.papers.allenzhu2020._shared.nets import fresh_points, stages_of, start_of, world
 from tacit.papers.allenzhu2020._shared.robust import awake_part
 from tacit.papers.allenzhu2020._shared.settings import Course, Finite, Leg, varied
 from tacit.papers.allenzhu2020.thm5_1.claims import claims
@@ -52,7 +52,14 @@ def run(config: CleanTraining, bench: Bench) -> Outcome:
     others = [
         bench.part(
             f"variant-{name}",
-            partial(held, varied(light, name), bench, few, {name: light.clean}, config.points),
+            partial(
+                held,
+                varied(config if name == "printed" else light, name),
+                bench,
+                few,
+                {name: light.clean},
+                config.points,
+            ),
         )
         for name in bench.steps(config.variants, "settings")
     ]
@@ -71,10 +78,7 @@ def run(config: CleanTraining, bench: Bench) -> Outcome:
             gaussian,
         ]
     )
-    nets = trained(config, bench, seeds[:1], {"clean": config.clean})
-    return Outcome(
-        data, claims(data, config, bench), {"clean": nets["clean", seeds[0]].to(torch.float64)}
-    )
+    return Outcome(data, claims(data, config, bench))
 
 
 def followed(
