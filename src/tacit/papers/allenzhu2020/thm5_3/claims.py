@@ -102,9 +102,7 @@ def mixture(judge: Judge, data: xr.Dataset, config: Adversarial) -> Iterator[Cla
         equal, "objective", text, Expected(max=1.0), pure.objective / clean.objective, longer
     )
     text = "nor than the control's, which had as many steps"
-    why = (
-        "the control goes on lowering the clean objective, which adversarial training does not see"
-    )
+    why = f"{longer}; the control's stay as long as they were"
     ratio = pure.objective.values[: config.few] / data.control_objective.values
     yield equal(
         "objective.control", text, Expected(max=1.0), mean_of(ratio, over="trainings"), because=why
@@ -126,7 +124,7 @@ def attackers(judge: Judge, data: xr.Dataset, config: Adversarial) -> Iterator[C
             where="Section 5.1, footnote 11", source="ours", bar="ours: that of Theorem 5.3 here"
         )
         text = f"with dense mixtures added to the training data: robust accuracy, {WORST}"
-        why = "the mixture is not removed but turned round: mean beta is negative, and +y M w* breaks the net"
+        why = "the mixture is not removed but turned round: its mean is negative"
         yield holds_in(
             ours, "footnote11", text, ROBUST, data.other_worst.sel(training="universal"), why
         )
