@@ -39,7 +39,8 @@ def theorem(judge: Judge, data: xr.Dataset, config: CleanTraining) -> Iterator[C
     )
     yield for_every(a, "a.start", text, Expected(max=0.1), data.kept, why)
     text = "features are spread: sum <w_i, w_j>^2 over (sum ||w_i||^2)^2"
-    yield for_every(a, "a.spread", text, Expected(max=0.1), data.overlap)
+    why = "the neurons with a strong mixture (allenzhu2020.thm5.2) share its direction"
+    yield for_every(a, "a.spread", text, Expected(max=0.1), data.overlap, why)
     yield holds_in(b, "b.accuracy", "clean accuracy", ACCURATE, data.clean)
     text = f"accuracy under -tau y M w*/||M w*||, tau = {tau}"
     yield holds_in(c, "c.universal", text, BROKEN, data.universal)
