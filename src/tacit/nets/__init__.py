@@ -9,11 +9,13 @@ from tacit.nets.closed_forms import (
     prop48_net,
 )
 from tacit.nets.head import Head
+from tacit.nets.kernel import PolynomialNet, TangentNet, polynomial_start, tangent_start
 from tacit.nets.kinds import register
 from tacit.nets.multiclass import MultiClassNet
 from tacit.nets.poly_relu import PolyReLUNet, poly_relu_start
 from tacit.nets.rules import BayesRule, Linear, NearestNeighbour
 from tacit.nets.saved import load_net, save_net
+from tacit.nets.symmetric import SymmetricNet, symmetric_start
 from tacit.nets.tensors import TensorNet
 from tacit.nets.two_layer import TwoLayerNet
 
@@ -24,6 +26,9 @@ __all__ = [
     "MultiClassNet",
     "NearestNeighbour",
     "PolyReLUNet",
+    "PolynomialNet",
+    "SymmetricNet",
+    "TangentNet",
     "TensorNet",
     "TwoLayerNet",
     "average_net",
@@ -33,7 +38,10 @@ __all__ = [
     "linear_rule",
     "load_net",
     "poly_relu_start",
+    "polynomial_start",
     "prop48_net",
     "register",
     "save_net",
+    "symmetric_start",
+    "tangent_start",
 ]
