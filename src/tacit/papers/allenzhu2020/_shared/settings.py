@@ -1,0 +1,162 @@
+"""The finite setting, and the stretches that a training is made of (without torch)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Literal
+
+from tacit.errors import CallError
+from tacit.papers._shared.checks import check_at_least, check_positive
+
+Dictionary = Literal["unitary", "incoherent", "identity", "block"]
+Star = Literal["signs", "unequal"]
+AttackerName = Literal["none", "fgm", "pgd", "universal", "random", "weak"]
+Begin = Literal["random", "features"]
+
+WEAK = 0.5  # of the radius: FGM that a weak attacker plays
+
+
+@dataclass(frozen=True)
+class Leg:
+    """A stretch of training: steps and step lengths (they pair up), and who attacks within which ball.
+
+    `begin` says where the first leg of a course starts: at random weights, or at w_i = sign(w*_i) M_i with the
+    bias at its ceiling (Section 6.2). `bias_step` > 0 trains the biases besides (footnote 8); `grown`: whether
+    they grow by hand.
+    """
+
+    steps: tuple[int, ...]
+    eta: tuple[float, ...]
+    attacker: AttackerName = "none"
+    radius: float = 0.0
+    norm: Literal["2", "inf"] = "2"
+    begin: Begin = "random"
+    bias_step: float = 0.0
+    grown: bool = True
+
+    def __post_init__(self) -> None:
+        if len(self.steps) != len(self.eta) or not self.steps:
+            raise CallError(f"{len(self.steps)} numbers of steps for {len(self.eta)} step lengths")
+
+
+Course = tuple[Leg, ...]
+"""Legs one after another: clean, then adversarial, say. Courses that begin alike share what they share."""
+
+
+@dataclass(frozen=True)
+class Finite:
+    """The finite setting in which it all shows (d = 200, k = 6), as settings.
+
+    x = M z + xi in dimension `d` with `D` features (0: d of them); |z| = 1 with probability `largest`/D, uniform
+    on [1, `spread`]/sqrt(k) with probability `small` k/D; Gaussian noise `sigma_x`, spikes of size k^-0.501 with
+    d E[xi''^2] = `spike`; z is redrawn until |<w*, z>| >= `margin` (ours; 0: as in the paper). `star`: w* of
+    random signs, or of sizes between 1/2 and 3/2 besides. `m` neurons from N(0, `init`^2); the bias starts at
+    `start_bias` init sqrt(ln d), grows by eta `growth`/d up to `ceiling`/sqrt(k), and the noise is `noise` times
+    the bias. Fresh batches of `batch` points. Clean training: `clean_steps` of lengths `clean_eta`; adversarial
+    training: `pure_steps` of `pure_eta` at radius `tau`.
+    """
+
+    d: int = 200
+    k: float = 6.0
+    m: int = 2000
+    D: int = 0
+    dictionary: Dictionary = "unitary"
+    block: int = 4
+    star: Star = "signs"
+    largest: float = 2.0
+    small: float = 0.4
+    spread: float = 1.5
+    sigma_x: float = 0.4
+    spike: float = 0.0
+    margin: float = 1.0
+    init: float = 0.003
+    start_bias: float = 1.8
+    growth: float = 0.23
+    ceiling: float = 0.5
+    noise: float = 0.15
+    decay: float = 1e-4
+    batch: int = 256
+    clean_steps: tuple[int, ...] = (300, 700)
+    clean_eta: tuple[float, ...] = (0.2, 1.5)
+    pure_steps: int = 2000
+    pure_eta: float = 0.7
+    tau: float = 0.35
+
+    def __post_init__(self) -> None:
+        for name in (
+            *("d", "k", "m", "largest", "small", "init", "start_bias", "ceiling", "noise"),
+            *("batch", "pure_steps", "pure_eta", "tau"),
+        ):
+            check_positive(name, (getattr(self, name),))
+        for name in ("D", "sigma_x", "spike", "margin", "growth", "decay"):
+            check_at_least(name, (getattr(self, name),), 0)
+        check_at_least("spread", (self.spread,), 1, "|z| is at least 1/sqrt(k) where it is not 0")
+        if len(self.clean_steps) != len(self.clean_eta):
+            raise CallError(
+                f"clean_steps={self.clean_steps} with clean_eta={self.clean_eta}: they pair up"
+            )
+        check_positive("clean_steps", self.clean_steps)
+        check_positive("clean_eta", self.clean_eta)
+
+    @property
+    def features(self) -> int:
+        """The number of columns of M."""
+        return self.D or self.d
+
+    # the courses that several exhibits take
+
+    @property
+    def clean(self) -> Course:
+        """Algorithm 1."""
+        return (Leg(self.clean_steps, self.clean_eta),)
+
+    @property
+    def control(self) -> Course:
+        """Clean, then clean for as many steps as adversarial training has, on the same batches."""
+        return (*self.clean, Leg((self.pure_steps,), (self.pure_eta,)))
+
+    def purified(
+        self,
+        attacker: AttackerName = "fgm",
+        norm: Literal["2", "inf"] = "2",
+        radius: float | None = None,
+    ) -> Course:
+        """Clean, then Algorithm 2 against that attacker."""
+        far = self.tau if radius is None else radius
+        return (*self.clean, Leg((self.pure_steps,), (self.pure_eta,), attacker, far, norm))
+
+    def longer(self, times: int) -> Course:
+        """Clean, control, and on until `times` the clean steps (nothing where that is done already)."""
+        left = times * sum(self.clean_steps) - sum(self.clean_steps) - self.pure_steps
+        return (*self.control, Leg((left,), (self.pure_eta,))) if left > 0 else self.control
+
+    @property
+    def from_random(self) -> Course:
+        """Adversarial training from random weights, with the steps of both."""
+        steps, eta = (*self.clean_steps, self.pure_steps), (*self.clean_eta, self.pure_eta)
+        return (Leg(steps, eta, "fgm", self.tau),)
+
+    @property
+    def from_pure(self) -> Course:
+        """Clean training from w_i = M_i (Section 6.2)."""
+        return (Leg(self.clean_steps, self.clean_eta, begin="features"),)
+
+
+FIELDS = tuple(each.name for each in fields(Finite))
+
+# a few seconds for one clean and adversarial training in all
+SMOKE = {
+    "d": 40,
+    "k": 4.0,
+    "m": 200,
+    "batch": 64,
+    "init": 0.01,
+    "clean_steps": (40, 80),
+    "pure_steps": 60,
+}
+
+
+def regime_of(config: Finite) -> str:
+    """The regime of every claim: no size that one can run is inside."""
+    line = "outside: k > d^(1/3) and k^2.5 < d/log d leave no k below d = 2e7"
+    return f"{line}; |<w*, z>| >= {config.margin:g} is ours" if config.margin else line
