@@ -98,7 +98,7 @@ def crossing(menus: Menus, need: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def shortest_squares(menus: Menus, need: Numbers) -> tuple[Numbers, Numbers]:
-    """Bounds (n,), (n,) on the least squared length, equal up to `CLOSE` where the rounds sufficed; inf: never."""
+    """Bounds on the least squared length, equal up to `CLOSE` where the rounds sufficed; inf: never."""
     n = len(need)
     best = torch.full_like(need, torch.inf)
     owner = torch.arange(n, device=need.device)

@@ -1,7 +1,7 @@
 r"""Radii of the thresholded models of allenzhu2020, Section 3 (`nets.thresholded`).
 
-With orthonormal features a perturbation moves the t_i = <w_i, x> freely at the cost of its own length. Turned so
-that y v_i >= 0, the margin is sum_i |v_i| kept(t_i), and kept rises: to lower it every t_i moves down by s_i >= 0.
+With orthonormal features a perturbation moves the t_i = <w_i, x> freely, at the cost of its length. Turned so
+that y v_i >= 0, the margin is sum_i |v_i| kept(t_i), and kept rises: to lower it each t_i moves down by s_i >= 0.
 
     l2    the pieces of each coordinate are a menu (`certify.menus`):
           t >= b     down to b, s <= t - b; just past b (hard), where all of t is gone; past -b
@@ -86,7 +86,7 @@ def l2_chunk(t: Rows, a: Weights, b: float, hard: bool) -> tuple[Numbers, Number
 def menus_of(t: Rows, a: Weights, need: Numbers, b: float, hard: bool) -> Menus:
     """The menus of all coordinates, or with equal weights of those that a shortest move can touch.
 
-    Of the silent ones, |t| < b, the lowest leave first. One of them alone suffices at the cost (t + b + need/a)^2,
+    Of the silent ones, |t| < b, the lowest leave first. One alone suffices at the cost (t + b + need/a)^2,
     so no more leave than go into that with (t + b)^2 each.
     """
     silent = t.abs() < b
@@ -113,7 +113,11 @@ def menus_of(t: Rows, a: Weights, need: Numbers, b: float, hard: bool) -> Menus:
 
 def menu(t: Rows, a: Rows, b: float, hard: bool, ordered: int) -> Menus:
     """Three pieces a coordinate; NaN stands for one that is not there, and can only stay."""
-    none, zero, infinite = torch.full_like(t, torch.inf), torch.zeros_like(t), torch.full_like(t, torch.inf)
+    none, zero, infinite = (
+        torch.full_like(t, torch.inf),
+        torch.zeros_like(t),
+        torch.full_like(t, torch.inf),
+    )
     gone, up, down = torch.isnan(t), t >= b, t <= -b
     silent = ~(gone | up | down)
     free = down & ~up

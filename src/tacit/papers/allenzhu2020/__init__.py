@@ -16,4 +16,4 @@ PAPER = Paper(
 }""",
 )
 
-EXHIBITS = exhibits_of(__name__)
+EXHIBITS = exhibits_of(__name__, "fig3")
