@@ -16,4 +16,4 @@ PAPER = Paper(
 }""",
 )
 
-EXHIBITS = exhibits_of(__name__, "fig3")
+EXHIBITS = exhibits_of(__name__, "fig3", "thm5_4", "thm5_6", "scaling")
