@@ -16,4 +16,14 @@ PAPER = Paper(
 }""",
 )
 
-EXHIBITS = exhibits_of(__name__, "fig3", "thm5_4", "thm5_6", "scaling")
+EXHIBITS = exhibits_of(
+    __name__,
+    "fig3",
+    "thm5_1",
+    "angles",
+    "transfer",
+    "from_pure",
+    "thm5_4",
+    "thm5_6",
+    "scaling",
+)

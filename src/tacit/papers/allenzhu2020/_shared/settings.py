@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 from tacit.errors import CallError
-from tacit.papers._shared.checks import check_at_least, check_positive
+from tacit.papers._shared.checks import check_at_least, check_positive, check_unique
 
 Dictionary = Literal["unitary", "incoherent", "identity", "block"]
 Star = Literal["signs", "unequal"]
@@ -160,3 +160,30 @@ def regime_of(config: Finite) -> str:
     """The regime of every claim: no size that one can run is inside."""
     line = "outside: k > d^(1/3) and k^2.5 < d/log d leave no k below d = 2e7"
     return f"{line}; |<w*, z>| >= {config.margin:g} is ours" if config.margin else line
+
+
+# the settings beside the finite one: what changes, and the words of a table's row
+VARIANTS: dict[str, tuple[str, dict[str, object]]] = {
+    "printed": ("no margin, as the paper has it", {"margin": 0.0}),
+    "spikes": ("spike noise of the Gaussian's energy", {"spike": 0.16}),
+    "incoherent": ("incoherent M", {"dictionary": "incoherent"}),
+    "fewer": ("D = d/2 features", {"D": -1}),
+    "unequal": ("|w*| from 1/2 to 3/2", {"star": "unequal"}),
+    "quiet": ("no noise, sigma_x = 0", {"sigma_x": 0.0}),
+}
+
+
+def varied(config: Finite, name: str) -> Finite:
+    """The config in that setting."""
+    changed = dict(VARIANTS[name][1])
+    if changed.get("D") == -1:
+        changed["D"] = config.d // 2
+    return replace(config, **changed)  # type: ignore[arg-type]
+
+
+def check_variants(names: tuple[str, ...]) -> None:
+    """Known settings, each once."""
+    unknown = [name for name in names if name not in VARIANTS]
+    if unknown:
+        raise CallError(f"variants={','.join(unknown)}: some of {', '.join(VARIANTS)}")
+    check_unique("variants", names)

@@ -111,7 +111,9 @@ def noise_panel(axes: Axes, data: xr.Dataset, config: WarmUp) -> None:
     )
     for index, degree in enumerate(degree for degree in config.degrees if degree > 1):
         share, style = at.polynomial.sel(degree=degree) / n, MARKERS[index + 1] + ":"
-        axes.plot(at.sigma_x, share, style, color=f"C{index + 3}", label=f"polynomial, degree {degree}")
+        axes.plot(
+            at.sigma_x, share, style, color=f"C{index + 3}", label=f"polynomial, degree {degree}"
+        )
     for name in ("thresholded", "relu"):
         axes.plot(at.sigma_x, at[name] / n, "D-" if name == "thresholded" else "v-", color=COLOURS[name],
                   label=NAMES[name])  # fmt: skip

@@ -17,7 +17,10 @@ SMALL = {
     "clean_robust": ("Theorem 5.1(c)", "the clean net's robust accuracy at tau"),
     "kept": ("Theorem 5.1(a)", "sum <w, w0>^2 over sum ||w||^2 ||w0||^2"),
     "overlap": ("Theorem 5.1(a)", "sum <w_i, w_j>^2 over (sum ||w_i||^2)^2"),
-    "pure_robust_error": ("Theorem 5.3(b)", "the purified net's robust error at tau (worst attack)"),
+    "pure_robust_error": (
+        "Theorem 5.3(b)",
+        "the purified net's robust error at tau (worst attack)",
+    ),
     "moved": ("Theorem 5.3(c)", "sum ||w - w'||^2 over sum ||w||^2"),
 }
 
@@ -56,7 +59,14 @@ def of_margin(data: xr.Dataset, config: Rule, judge: Judge, end: str) -> Iterato
         slope = exponent(ratio, values, over=over)
         text = "the mean mixture coefficient over alpha is of order k/d (exponent in k/d)"
         bar = "paper: k/d up to d^c; 0.3 is ours"
-        yield judge(f"mixture{end}", text, Expected(value=1.0, tolerance=0.3), slope, where="Theorem 5.2", bar=bar)
+        yield judge(
+            f"mixture{end}",
+            text,
+            Expected(value=1.0, tolerance=0.3),
+            slope,
+            where="Theorem 5.2",
+            bar=bar,
+        )
     else:
         yield judge.cannot(f"mixture{end}", "the mean mixture coefficient is of order k/d", Expected(value=1.0),
                            "in one training it is not positive", where="Theorem 5.2")  # fmt: skip

@@ -31,13 +31,17 @@ def of_one(data: xr.Dataset, name: str, judge: Judge) -> Iterator[Claim]:
     printed, broken = (float(data["at"].sel(place=p).mean()) for p in ("printed", "broken"))
     for net, word in (("clean", "clean"), ("pure", "adversarial")):
         text = f"{told}: {word} training has clean accuracy 1 - o(1)"
-        yield holds_in(judge, f"accuracy.{net}.{name}", text, Expected(min=0.98), data.clean.sel(net=net))
+        yield holds_in(
+            judge, f"accuracy.{net}.{name}", text, Expected(min=0.98), data.clean.sel(net=net)
+        )
     few = "ours: o(1) is read as 0.1"
     many = "ours: 1 - o(1) is read as 0.85, as in l2"
     text = f"{told}: clean training is broken at ||M||_1/k^2 = {broken:.3g} (accuracy under the worst attack)"
     held = data.worst.sel(net="clean", place="broken")
     yield holds_in(judge.but(bar=few), f"broken.{name}", text, Expected(max=0.1), held)
-    text = f"{told}: clean training is broken where adversarial training withstands, at {printed:.3g}"
+    text = (
+        f"{told}: clean training is broken where adversarial training withstands, at {printed:.3g}"
+    )
     held = data.worst.sel(net="clean", place="printed")
     yield holds_in(
         judge.but(bar=few, where="Corollary F.6"), f"gap.{name}", text, Expected(max=0.1), held
@@ -49,4 +53,6 @@ def of_one(data: xr.Dataset, name: str, judge: Judge) -> Iterator[Claim]:
     why = "neurons shrink as well as turn at these sizes; their directions change less"
     bar = "ours: o(1) is read as a half"
     found = mean_of(data.moved.values, over="trainings")
-    yield judge(f"local.{name}", text, Expected(max=LOCAL), found, because=why, bar=bar, source="order")
+    yield judge(
+        f"local.{name}", text, Expected(max=LOCAL), found, because=why, bar=bar, source="order"
+    )

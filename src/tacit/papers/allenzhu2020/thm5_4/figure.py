@@ -7,7 +7,10 @@ from tacit.papers._shared.panels import mark
 from tacit.papers.allenzhu2020.thm5_4.claims import NAMES
 from tacit.papers.allenzhu2020.thm5_4.settings import Box
 
-NETS = {"clean": ("after clean training", "C1", "o-"), "pure": ("after adversarial training", "C0", "s-")}
+NETS = {
+    "clean": ("after clean training", "C1", "o-"),
+    "pure": ("after adversarial training", "C0", "s-"),
+}
 
 
 def draw(data: xr.Dataset, config: Box) -> Figure:
@@ -20,7 +23,9 @@ def draw(data: xr.Dataset, config: Box) -> Figure:
         tau = here.radius * config.unit
         for net, (label, colour, style) in NETS.items():
             found = here.sweep.sel(net=net)
-            axes.fill_between(tau, found.min("seed"), found.max("seed"), color=colour, alpha=0.25, linewidth=0)
+            axes.fill_between(
+                tau, found.min("seed"), found.max("seed"), color=colour, alpha=0.25, linewidth=0
+            )
             axes.plot(tau, found.mean("seed"), style, color=colour, label=label, clip_on=False)
         printed, broken = (float(here["at"].sel(place=p).mean()) for p in ("printed", "broken"))
         mark(axes, printed, r"$k^{-1.75}/\|M\|_\infty$", 0.55)

@@ -62,7 +62,9 @@ EXHIBITS = (
                 radii=(0.5, 1.0),
             ),
             "laptop": Box(),
-            "paper": Box(d=2000, k=13.0, m=20_000, pure_steps=4000, repeats=6, points=2000, shown=500),
+            "paper": Box(
+                d=2000, k=13.0, m=20_000, pure_steps=4000, repeats=6, points=2000, shown=500
+            ),
         },
     ),
 )

@@ -12,7 +12,11 @@ from tacit.papers.allenzhu2020._shared.claims import holds_in
 from tacit.papers.allenzhu2020.thm5_6.settings import Learners
 
 LEARNERS = ("linear", "polynomial", "tangent")
-NAMES = {"linear": "linear learner", "polynomial": "polynomial", "tangent": "tangent-kernel learner"}
+NAMES = {
+    "linear": "linear learner",
+    "polynomial": "polynomial",
+    "tangent": "tangent-kernel learner",
+}
 WHERE = {
     "linear": "Section 3; Corollary 5.7",
     "polynomial": "Corollary 5.7",
@@ -72,7 +76,9 @@ def can_do(data: xr.Dataset, config: Learners, judge: Judge) -> Iterator[Claim]:
         crossed(net - at.sel(model=name).transpose("seed", "point").values, of=len(others))
         for name in others
     ]
-    text = "the purified net is more robust at k^-1.75 than each of these learners (least difference)"
+    text = (
+        "the purified net is more robust at k^-1.75 than each of these learners (least difference)"
+    )
     bar = "paper: robust training of the net beats low complexity"
     yield judge("contrast", text, Expected(min=0.0), least(gaps), bar=bar, source="order")
     kept = int((data.alone > 1).sum())

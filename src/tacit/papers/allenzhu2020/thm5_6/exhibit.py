@@ -46,7 +46,12 @@ from tacit.train import descend
 LINF = math.inf
 STEPS = 20  # of PGD
 STARTS = ("zero", "random")
-MODELS = (*(f"{name}{how}" for name in LEARNERS for how in ("", ".adv")), "net", "net.adv", "thresholded")
+MODELS = (
+    *(f"{name}{how}" for name in LEARNERS for how in ("", ".adv")),
+    "net",
+    "net.adv",
+    "thresholded",
+)
 
 
 def run(config: Learners, bench: Bench) -> Outcome:
@@ -69,9 +74,7 @@ def quiet(config: Learners) -> Learners:
     return replace(config, sigma_x=0.0)
 
 
-def of_seed(
-    config: Learners, bench: Bench, seed: int, nets: dict[str, SymmetricNet]
-) -> xr.Dataset:
+def of_seed(config: Learners, bench: Bench, seed: int, nets: dict[str, SymmetricNet]) -> xr.Dataset:
     """held (model, radius, point), radius 0 first."""
     here = quiet(config)
     model = world(here, bench, seed)
@@ -149,7 +152,9 @@ def held_by_learner(
         held &= ~fgm(net, x, y, [r], norm=LINF, seed=seed).broken[0]
         left = held.nonzero().squeeze(1)
         if len(left):
-            found = pgd(net, x[left], y[left], [r], norm=LINF, starts=STARTS, steps=STEPS, seed=seed)
+            found = pgd(
+                net, x[left], y[left], [r], norm=LINF, starts=STARTS, steps=STEPS, seed=seed
+            )
             held[left] = ~found.broken[0]
         rows.append(held)
     return torch.stack(rows)

@@ -35,7 +35,16 @@ class Learners(Finite):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("repeats", "points", "samples", "steps", "step", "degree", "width", "tangent_noise"):
+        for name in (
+            "repeats",
+            "points",
+            "samples",
+            "steps",
+            "step",
+            "degree",
+            "width",
+            "tangent_noise",
+        ):
             check_positive(name, (getattr(self, name),))
         check_at_least("count", (self.count,), 2)
         check_at_least("forms", (self.forms,), 0)
@@ -73,8 +82,16 @@ EXHIBITS = (
             ),
             "laptop": Learners(),
             "paper": Learners(
-                d=2000, k=13.0, m=20_000, pure_steps=4000, repeats=6, points=1000, samples=50_000,
-                steps=2000, forms=2000, width=4000,
+                d=2000,
+                k=13.0,
+                m=20_000,
+                pure_steps=4000,
+                repeats=6,
+                points=1000,
+                samples=50_000,
+                steps=2000,
+                forms=2000,
+                width=4000,
             ),  # fmt: skip
         },
     ),
