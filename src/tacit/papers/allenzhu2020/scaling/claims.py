@@ -26,7 +26,7 @@ SMALL = {
 
 
 def claims(data: xr.Dataset, config: Rule, bench: Bench) -> tuple[Claim, ...]:
-    """For each margin: what is o(1) falls, the mixture is of order k/d, the universal radius of order 1/sqrt(k)."""
+    """For each margin: what is o(1) falls, the mixture is k/d, the universal radius 1/sqrt(k) in order."""
     made: list[Claim] = []
     for margin in config.margin:
         regime = regime_of(config.at(config.d[0], margin))

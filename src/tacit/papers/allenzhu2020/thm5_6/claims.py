@@ -38,8 +38,10 @@ def claims(data: xr.Dataset, config: Learners, bench: Bench) -> tuple[Claim, ...
 
 def as_printed(judge: Judge) -> Iterator[Claim]:
     """Inside its assumptions it cannot be run."""
-    reason = "the proof needs tau^(100000 (C+1)) >= 1/d with C > 1, so tau = d^-c with c < 5e-6 is above 0.99 for "
-    reason += "every d below 1e870: there each feature can be moved to 0, and no model can be right"
+    reason = "the proof needs tau^(100000 (C+1)) >= 1/d with C > 1, so tau = d^-c with c < 5e-6 is above 0.99 "
+    reason += (
+        "for every d below 1e870: there each feature can be moved to 0, and no model can be right"
+    )
     text = "every tangent-kernel function has robust error at least (1 - o(1))/2 at tau = k^-100"
     yield judge.cannot("printed", text, Expected(min=0.5), reason, where="Theorem 5.6; Theorem G.1")
 

@@ -1,4 +1,4 @@
-r"""Theorem 5.6 and Corollary 5.7: linear, polynomial and tangent-kernel learners, clean and adversarially trained.
+r"""Theorem 5.6 and Corollary 5.7: linear, polynomial and tangent-kernel learners, clean and adversarial training.
 
 As printed the theorem has tau = 1/k^{1.00} and k = 1/d^c; Theorem G.1, which proves it, has tau = d^-c and any k
 from d^(c/100) on, so 1/k^100 and d^c are meant. Its proof needs c < 5e-6, and tau is above .99 at every size that

@@ -92,7 +92,7 @@ EXHIBITS = (
                 steps=2000,
                 forms=2000,
                 width=4000,
-            ),  # fmt: skip
+            ),
         },
     ),
 )
