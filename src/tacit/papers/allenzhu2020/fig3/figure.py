@@ -39,9 +39,11 @@ def activation_panel(axes: Axes, config: WarmUp) -> None:
     b = unit / 2
     axes.axvspan(-b, b, color="0.92", zorder=0)
     axes.plot(t, t, color=COLOURS["linear"], label="linear")
+    # wide, so that it shows beside the two that it coincides with
+    wide = {"color": COLOURS["thresholded"], "linewidth": 5, "alpha": 0.5, "solid_capstyle": "butt"}
     jump = np.where(np.abs(t) >= b, t, np.nan)
-    axes.plot(t, np.where(np.isnan(jump), 0, np.nan), color=COLOURS["thresholded"])
-    axes.plot(t, jump, color=COLOURS["thresholded"], label="thresholded", linewidth=2.4, alpha=0.8)
+    axes.plot(t, np.where(np.isnan(jump), 0, np.nan), **wide)
+    axes.plot(t, jump, label="thresholded", **wide)
     axes.plot(t, np.clip(t - b, 0, None) - np.clip(-t - b, 0, None), color=COLOURS["relu"],
               label="ReLU pairs")  # fmt: skip
     noise = np.exp(-(t**2) * d / 2)
@@ -79,6 +81,8 @@ def radius_panel(axes: Axes, data: xr.Dataset, config: WarmUp) -> None:
     axes.annotate(r"$k^{-1/2}$", (fine[-1], begin * fine[-1] ** (-config.power / 2)), xytext=(-30, -14),
                   textcoords="offset points")  # fmt: skip
     axes.set(xscale="log", yscale="log", xlabel="dimension $d$", ylabel=r"critical $\ell_2$ radius")
+    axes.set_xticks(list(config.d), [f"{d:,}" for d in config.d])
+    axes.minorticks_off()
     axes.set_title(rf"no noise, $k=d^{{{config.power:g}}}$")
     axes.legend(loc="lower left", fontsize="small")
 

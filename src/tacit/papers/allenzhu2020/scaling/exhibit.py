@@ -20,6 +20,7 @@ from tacit.measure.purification.angles import kept_of_start, moved_share, overla
 from tacit.nets import SymmetricNet
 from tacit.papers.allenzhu2020._shared.measured import alive, dense_part
 from tacit.papers.allenzhu2020._shared.nets import fresh_points, start_of, trained, world
+from tacit.papers.allenzhu2020._shared.placed import placed
 from tacit.papers.allenzhu2020._shared.robust import awake_part, withstood
 from tacit.papers.allenzhu2020._shared.settings import Finite
 from tacit.papers.allenzhu2020.scaling.claims import claims
@@ -61,18 +62,19 @@ def measured(
     config: Finite, bench: Bench, seed: int, points: int, clean: SymmetricNet, pure: SymmetricNet
 ) -> dict[str, float]:
     """All quantities of one training."""
-    model, samples = world(config, bench, seed), fresh_points(config, bench, seed, points)
+    model = world(config, bench, seed)
+    samples = placed(fresh_points(config, bench, seed, points), bench.device)
     start = start_of(config, bench, seed, 0, config.clean[0])
     before, after = (
         {name: float(held.double().mean()) for name, held in
-         withstood(net, model, samples, config.tau, seed=seed).items()}
+         withstood(net.to(bench.device), model, samples, config.tau, seed=seed).items()}
         for net in (clean, pure)
     )  # fmt: skip
     who = alive(config, bench, seed, clean)
     who = who if bool(who.any()) else ~who
     dense = [dense_part(config, bench, seed, net, who)[1] for net in (clean, pure)]
     way = allenzhu2020_dense(model.M, model.w_star).to(samples.x)
-    near = awake_part(clean, samples.x, REACH * config.tau)
+    near = awake_part(clean.to(bench.device), samples.x, REACH * config.tau)
     crossed = first_crossing(
         near, samples.x, samples.y, -samples.y.unsqueeze(1) * way, reach=REACH * config.tau
     )

@@ -20,6 +20,7 @@ from tacit.lab import Bench, Outcome
 from tacit.measure.purification.angles import moved_share
 from tacit.nets import SymmetricNet
 from tacit.papers.allenzhu2020._shared.nets import fresh_points, trained, world
+from tacit.papers.allenzhu2020._shared.placed import placed
 from tacit.papers.allenzhu2020._shared.robust import withstood
 from tacit.papers.allenzhu2020._shared.settings import Dictionary
 from tacit.papers.allenzhu2020.thm5_4.claims import claims
@@ -98,7 +99,8 @@ def attacked(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Clean, worst at both places, and the share at each radius of the sweep."""
     here = config.on(dictionary)
-    model, samples = world(here, bench, seed), fresh_points(here, bench, seed, config.points)
+    model, net = world(here, bench, seed), net.to(bench.device)
+    samples = placed(fresh_points(here, bench, seed, config.points), bench.device)
     at = radius_of(config, bench, dictionary, seed)
     found = [withstood(net, model, samples, radius, seed=seed, norm=LINF) for radius in at]
     few = SparseSamples(*(t[: config.shown] for t in (samples.x, samples.y, samples.z)))
@@ -109,7 +111,7 @@ def attacked(
     ]  # fmt: skip
     worst = torch.stack([seen["worst"] for seen in found])
     return (
-        found[0]["clean"].numpy().astype(np.int8),
-        worst.numpy().astype(np.int8),
+        found[0]["clean"].cpu().numpy().astype(np.int8),
+        worst.cpu().numpy().astype(np.int8),
         np.array(sweep),
     )

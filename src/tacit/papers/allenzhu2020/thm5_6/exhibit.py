@@ -37,6 +37,7 @@ from tacit.nets import (
     tangent_start,
 )
 from tacit.papers.allenzhu2020._shared.nets import fresh_points, trained, world
+from tacit.papers.allenzhu2020._shared.placed import placed
 from tacit.papers.allenzhu2020._shared.robust import withstood
 from tacit.papers.allenzhu2020.thm5_6.claims import LEARNERS, claims
 from tacit.papers.allenzhu2020.thm5_6.figure import draw as draw
@@ -78,7 +79,8 @@ def of_seed(config: Learners, bench: Bench, seed: int, nets: dict[str, Symmetric
     """held (model, radius, point), radius 0 first."""
     here = quiet(config)
     model = world(here, bench, seed)
-    samples = fresh_points(here, bench, seed, config.points, "learners")
+    drawn = fresh_points(here, bench, seed, config.points, "learners")
+    samples = placed(drawn, bench.device)
     jobs: list[tuple[str, bool]] = [(name, adv) for name in LEARNERS for adv in (False, True)]
 
     def learnt(job: tuple[str, bool]) -> Tensor:
@@ -86,12 +88,12 @@ def of_seed(config: Learners, bench: Bench, seed: int, nets: dict[str, Symmetric
         return held_by_learner(net, model, samples, config.radii, seed)
 
     def known(name: str) -> Tensor:
-        return held_by_net(nets[name], model, samples, config.radii, seed)
+        return held_by_net(nets[name].to(bench.device), model, samples, config.radii, seed)
 
     workers = 1 if bench.device == "cuda" else cores()
     found = [*side_by_side(learnt, jobs, workers), *side_by_side(known, list(nets), workers)]
-    found.append(held_by_threshold(config, model, samples))
-    held = torch.stack(found).numpy().astype(np.int8)
+    found.append(held_by_threshold(config, model, drawn))
+    held = torch.stack([one.cpu() for one in found]).numpy().astype(np.int8)
     return xr.Dataset(
         {"held": (("model", "radius", "point"), held)},
         coords={"model": list(MODELS), "radius": [0.0, *config.radii]},
@@ -122,7 +124,7 @@ def learned(
         step=config.step, steps=config.steps, loss="logistic", optimizer="adam", batch=config.batch,
         generator=stream, perturb=partial(moved_by_fgm, config.unit) if adversarial else None,
     )  # fmt: skip
-    return done.net.to("cpu")
+    return done.net
 
 
 def moved_by_fgm(size: float, net: TensorNet, x: Tensor, y: Tensor) -> Tensor:
