@@ -49,8 +49,7 @@ def of_margin(data: xr.Dataset, config: Rule, judge: Judge, end: str) -> Iterato
     for name, (where, what) in SMALL.items():
         values = values_of(data, name, config)
         slope = exponent(config.d, values, over=over)
-        means = ", ".join(f"{v:.3g}" for v in values.mean(1))
-        text = f"{what} falls with d (exponent; {means} at d = {listed(config.d)})"
+        text = f"{what} falls with d (exponent, d = {listed(config.d)})"
         nothing = "" if np.ptp(values) else "it is at its floor, half a point, at every d"
         yield judge(f"{name}{end}", text, FALLS, slope, where=where, vacuous=nothing)
     ratio = [config.k(d) / d for d in config.d]
