@@ -11,10 +11,10 @@ from torch.nn.functional import softplus
 
 from tacit.base.threads import cores, side_by_side
 from tacit.certify import radius
-from tacit.data.sparse_coding import SparseSamples
+from tacit.data.sparse_coding import SparseCoding, SparseSamples
 from tacit.lab import Bench
 from tacit.measure.purification.lottery import firing
-from tacit.measure.purification.mixture import mixture
+from tacit.measure.purification.mixture import coordinates, mixture
 from tacit.nets import SymmetricNet
 from tacit.nets.kinds import kind_of
 from tacit.papers.allenzhu2020._shared.nets import fresh_points, trained, world
@@ -82,6 +82,20 @@ def dense_part(
     found = mixture(net.w[who], model.M, model.w_star)
     dense = float(found.dense.mean())
     return dense, dense / float(found.alpha.mean())
+
+
+def strongest(model: SparseCoding, clean: SymmetricNet, pure: SymmetricNet, count: int) -> Tensor:
+    """Neurons of different features with the most of one feature both before and after purification."""
+    a, b = (coordinates(net.w, model.M) * model.w_star.sign() for net in (clean, pure))
+    won = b.argmax(1)
+    strength = torch.minimum(*(t.gather(1, won.unsqueeze(1)).squeeze(1) for t in (a, b)))
+    chosen: list[int] = []
+    for i in strength.argsort(descending=True).tolist():
+        if len(chosen) == count:
+            break
+        if all(int(won[i]) != int(won[j]) for j in chosen):
+            chosen.append(i)
+    return torch.tensor(chosen)
 
 
 def objective(config: Finite, net: SymmetricNet, samples: SparseSamples) -> float:

@@ -153,6 +153,19 @@ SMOKE = {
     "init": 0.01,
     "clean_steps": (40, 80),
     "pure_steps": 60,
+    "tau": 0.2,
+}
+
+# a feature is on ten times less often: batches and step lengths grow with d, and k as d^(1/3)
+PAPER = {
+    "d": 2000,
+    "k": 13.0,
+    "m": 20_000,
+    "batch": 2048,
+    "clean_eta": (2.0, 15.0),
+    "pure_eta": 7.0,
+    "decay": 1e-5,
+    "tau": 0.22,
 }
 
 

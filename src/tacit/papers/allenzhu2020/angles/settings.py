@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tacit.lab import Exhibit
 from tacit.papers._shared.checks import check_positive
-from tacit.papers.allenzhu2020._shared.settings import SMOKE, Finite
+from tacit.papers.allenzhu2020._shared.settings import PAPER, SMOKE, Finite
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ EXHIBITS = (
         scales={
             "smoke": Turned(**SMOKE, repeats=2),  # type: ignore[arg-type]
             "laptop": Turned(),
-            "paper": Turned(d=2000, k=13.0, m=20_000, tau=0.25),
+            "paper": Turned(**PAPER, repeats=3),  # type: ignore[arg-type],
         },
     ),
 )

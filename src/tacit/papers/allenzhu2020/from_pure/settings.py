@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tacit.lab import Exhibit
 from tacit.papers._shared.checks import check_at_least, check_positive
-from tacit.papers.allenzhu2020._shared.settings import SMOKE, Course, Finite, Leg
+from tacit.papers.allenzhu2020._shared.settings import PAPER, SMOKE, Course, Finite, Leg
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ EXHIBITS = (
         scales={
             "smoke": FromPure(**SMOKE, repeats=2, points=100, times=3),  # type: ignore[arg-type]
             "laptop": FromPure(),
-            "paper": FromPure(d=2000, k=13.0, m=20_000, tau=0.25, points=10_000),
+            "paper": FromPure(**PAPER, repeats=3),  # type: ignore[arg-type],
         },
     ),
 )

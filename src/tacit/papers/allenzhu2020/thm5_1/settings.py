@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tacit.lab import Exhibit
 from tacit.papers._shared.checks import check_at_least, check_positive, check_unique
-from tacit.papers.allenzhu2020._shared.settings import SMOKE, Finite, check_variants
+from tacit.papers.allenzhu2020._shared.settings import PAPER, SMOKE, Finite, check_variants
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,10 @@ EXHIBITS = (
             ),
             "laptop": CleanTraining(),
             "paper": CleanTraining(
-                d=2000, k=13.0, m=20_000, repeats=6, points=10_000, variants=("printed",), times=3
+                **PAPER,  # type: ignore[arg-type]
+                repeats=3,
+                times=5,
+                variants=("printed",),
             ),
         },
     ),

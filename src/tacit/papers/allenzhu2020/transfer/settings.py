@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tacit.lab import Exhibit
 from tacit.papers._shared.checks import check_positive, check_unique
-from tacit.papers.allenzhu2020._shared.settings import SMOKE, Finite
+from tacit.papers.allenzhu2020._shared.settings import PAPER, SMOKE, Finite
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ EXHIBITS = (
                 radii=(0.2, 0.35),
             ),
             "laptop": Transferred(),
-            "paper": Transferred(d=2000, k=13.0, m=20_000, narrow=10_000, tau=0.25, points=10_000),
+            "paper": Transferred(**PAPER, repeats=3, narrow=10_000),  # type: ignore[arg-type],
         },
     ),
 )
