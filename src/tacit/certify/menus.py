@@ -25,6 +25,7 @@ MOST_MULTIPLIER = 2.0**40  # above it nothing on the menus is enough
 CLOSE = 2e-3  # of the squared length: where branch and bound stops
 ROUNDS = 40  # of branch and bound
 NODES = 3000  # at once
+MOST_OPEN = 12_000  # nodes of all points together: with more than that the search ends
 
 
 @dataclass(frozen=True)
@@ -97,15 +98,16 @@ def crossing(menus: Menus, need: Numbers) -> tuple[Numbers, Numbers]:
     return low, high
 
 
-def shortest_squares(menus: Menus, need: Numbers) -> tuple[Numbers, Numbers]:
+def shortest_squares(menus: Menus, need: Numbers, rounds: int = ROUNDS) -> tuple[Numbers, Numbers]:
     """Bounds on the least squared length, equal up to `CLOSE` where the rounds sufficed; inf: never."""
     n = len(need)
     best = torch.full_like(need, torch.inf)
     owner = torch.arange(n, device=need.device)
     allowed = ~torch.isinf(menus.low)
     left_low, left_of = [], []
-    for _ in range(ROUNDS):
-        if not len(owner):
+    parent = torch.zeros_like(need)  # what is proved of the nodes that are open
+    for _ in range(rounds):
+        if not 0 < len(owner) <= MOST_OPEN:
             break
         found = [
             looked_at(menus.rows(who).only(what), need[who])
@@ -121,12 +123,9 @@ def shortest_squares(menus: Menus, need: Numbers) -> tuple[Numbers, Numbers]:
             menus.ordered, owner[open_], allowed[open_], split[open_], high_piece[open_], cut[open_]
         )
         parent = lower[open_].repeat(2)
-    else:
-        left_low.append(parent)
-        left_of.append(owner)
-    proved = best.clone()
-    if left_of:
-        proved = proved.scatter_reduce(0, torch.cat(left_of), torch.cat(left_low), "amin")
+    left_low.append(parent)
+    left_of.append(owner)
+    proved = best.scatter_reduce(0, torch.cat(left_of), torch.cat(left_low), "amin")
     return torch.minimum(proved.clamp_min(0), best), best
 
 

@@ -11,7 +11,7 @@ exceeds r with probability at most E[z_i^2]/r^2: at most half of the points outl
 
 **What no model can do.** A point x = Mz that a perturbation takes to M z', z' another value of the hidden vector
 with the other label, cannot be right at both: the distance from z to such a z' bounds the radius of every model
-that is right on clean data. It is found by the same search (`certify.menus`).
+that is right on clean data. A near z' is found by the same search (`certify.menus`); any of them is a bound.
 
 **Polynomials.** The logistic risk of q(t) = sum_e sum_i u_ei t_i^e is convex in u, and the law of (t, y) is
 unchanged when coordinates are permuted, or all signs turned: the best q has one coefficient for each odd power,
@@ -42,6 +42,9 @@ from tacit.papers.allenzhu2020.fig3.settings import WarmUp
 MODELS = ("linear", "thresholded", "relu", "any")
 DIRECTIONS = ("w*", "gaussian", "ten features")
 NUMBERS = 4_000_000  # of a table that is held at once
+LIMIT_ROUNDS = (
+    5  # a nearest z of the other label is a sum of numbers that must fit: a near one will do
+)
 AXES = 10  # features of the sparse linear model
 
 
@@ -137,7 +140,8 @@ def label_radius(
     near, far = near.gather(-1, order), far.gather(-1, order)
     one = torch.ones_like(near)
     # padding, a second zero among the active, is like any other zero and may stay
-    squares = shortest_squares(Menus(near, far, one, 0 * one, ordered=zeros), need.clamp_min(0))
+    menus = Menus(near, far, one, 0 * one, ordered=zeros)
+    squares = shortest_squares(menus, need.clamp_min(0), LIMIT_ROUNDS)
     # a sum of 0 is at the boundary already
     lower_end, upper_end = (torch.where(need > 0, s.sqrt(), 0.0) for s in squares)
     return lower_end, upper_end

@@ -26,7 +26,7 @@ class WarmUp:
     power: float = 0.36
     sigma_x: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0, 10.0)
     degrees: tuple[int, ...] = (1, 3, 5, 7)
-    points: int = 800
+    points: int = 480
     blocks: int = 8
     samples: int = 3000
     fact: tuple[int, ...] = (100, 1000, 10_000, 100_000, 1_000_000, 10_000_000)
