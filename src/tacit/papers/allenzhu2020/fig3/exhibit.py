@@ -19,6 +19,7 @@ and is fitted as such. Products of coordinates are not tried.
 """
 
 import math
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -165,7 +166,7 @@ def noise(config: WarmUp, bench: Bench, d: int) -> xr.Dataset:
             models = []
             for sigma in config.sigma_x:
                 t = torch.add(z, g, alpha=sigma / math.sqrt(d))
-                powers.append(torch.stack([(t**e).sum(1) for e in config.degrees]))
+                powers.append(power_sums(t, config.degrees))
                 if use == "test":
                     both = (y * kept(t, b, hard).sum(1) > 0 for hard in (True, False))
                     models.append(torch.stack(list(both)))
@@ -193,6 +194,17 @@ def noise(config: WarmUp, bench: Bench, d: int) -> xr.Dataset:
         },
         coords={"sigma_x": list(config.sigma_x), "degree": list(config.degrees)},
     )
+
+
+def power_sums(t: Float[Tensor, "n d"], degrees: Sequence[int]) -> Float[Tensor, "e n"]:
+    """sum_i t_i^e for ascending odd e."""
+    square, power, at, found = t.square(), t.clone(), 1, []
+    for e in degrees:
+        while at < e:
+            power.mul_(square)
+            at += 2
+        found.append(power.sum(1))
+    return torch.stack(found)
 
 
 def polynomial_right(

@@ -24,11 +24,11 @@ class WarmUp:
 
     d: tuple[int, ...] = (100, 300, 1000, 3000, 10_000)
     power: float = 0.36
-    sigma_x: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0, 10.0)
+    sigma_x: tuple[float, ...] = (0.5, 1.0, 3.0, 10.0)
     degrees: tuple[int, ...] = (1, 3, 5, 7)
-    points: int = 480
+    points: int = 320
     blocks: int = 8
-    samples: int = 3000
+    samples: int = 2000
     fact: tuple[int, ...] = (100, 1000, 10_000, 100_000, 1_000_000, 10_000_000)
 
     def __post_init__(self) -> None:
@@ -42,7 +42,8 @@ class WarmUp:
         check_unique("sigma_x", self.sigma_x)
         if not self.degrees or any(degree < 1 or degree % 2 == 0 for degree in self.degrees):
             raise CallError(f"degrees={self.degrees}: odd numbers; the labels are odd in z")
-        check_unique("degrees", self.degrees)
+        if list(self.degrees) != sorted(set(self.degrees)):
+            raise CallError(f"degrees={self.degrees}: ascending, each once")
         check_at_least("blocks", (self.blocks,), 2, "their spread gives an interval")
         check_at_least("points", (self.points,), 4 * self.blocks)
         check_at_least("samples", (self.samples,), 50)
