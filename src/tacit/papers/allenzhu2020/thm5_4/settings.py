@@ -61,7 +61,7 @@ EXHIBITS = (
                 shown=20,
                 radii=(0.5, 1.0),
             ),
-            "laptop": Box(),
+            "laptop": Box(dictionaries=("identity",)),
             "paper": Box(
                 d=2000, k=13.0, m=20_000, pure_steps=4000, repeats=6, points=2000, shown=500
             ),
