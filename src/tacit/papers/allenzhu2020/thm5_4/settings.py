@@ -20,8 +20,8 @@ class Box(Finite):
     block: int = 2
     pure_steps: int = 1000
     repeats: int = 3
-    points: int = 500
-    shown: int = 200
+    points: int = 200
+    shown: int = 150
     radii: tuple[float, ...] = (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.5)
 
     def __post_init__(self) -> None:

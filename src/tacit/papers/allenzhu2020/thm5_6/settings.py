@@ -22,7 +22,7 @@ class Learners(Finite):
     block: int = 2
     pure_steps: int = 1000
     repeats: int = 3
-    points: int = 300
+    points: int = 200
     count: int = 6
     samples: int = 20_000
     steps: int = 600
