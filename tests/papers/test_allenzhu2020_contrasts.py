@@ -156,7 +156,7 @@ def made_up_box(config, clean_worst, pure_worst, moved):
     at = np.tile([config.unit, config.k**-2], (len(config.dictionaries), config.repeats, 1))
     return xr.Dataset(
         {
-            "clean": (("dictionary", "net", "seed", "point"), np.ones((*shape[:3], config.points))),
+            "clean": (("dictionary", "net", "seed", "fresh"), np.ones((*shape[:3], config.points))),
             "worst": (names, worst),
             "moved": (("dictionary", "seed"), moved + 0.01 * np.tile(np.arange(config.repeats), (shape[0], 1))),
             "at": (("dictionary", "seed", "place"), at),

@@ -22,7 +22,7 @@ def outlives(
     net: TensorNet, model: SparseCoding, samples: SparseSamples, radius: float, seed: int,
     held: Bool[Tensor, " n"] | None = None,
 ) -> Bool[Tensor, " n"]:  # fmt: skip
-    """Which points (of those that are `held` at a smaller radius) the universal, FGM and short PGD leave unbroken.
+    """Which points (of those `held` at a smaller radius) the universal, FGM and short PGD leave unbroken.
 
     Where the many starts of `robust.withstood` break more, this is the larger share: it is for figures, and for
     models of which a claim says that they are broken.

@@ -19,8 +19,8 @@ from tacit.data.sparse_coding import SparseSamples, matrix_norms
 from tacit.lab import Bench, Outcome
 from tacit.measure.purification.angles import moved_share
 from tacit.nets import SymmetricNet
-from tacit.papers.allenzhu2020._shared.nets import fresh_points, trained, world
 from tacit.papers.allenzhu2020._shared.linf import outlives, placed
+from tacit.papers.allenzhu2020._shared.nets import fresh_points, trained, world
 from tacit.papers.allenzhu2020._shared.robust import withstood
 from tacit.papers.allenzhu2020._shared.settings import Dictionary
 from tacit.papers.allenzhu2020.thm5_4.claims import claims
@@ -30,6 +30,7 @@ from tacit.papers.allenzhu2020.thm5_4.settings import Box
 NETS = ("clean", "pure")
 PLACES = ("printed", "broken")  # radii: of adversarial training, of clean training
 LINF = float("inf")
+MANY = 2000  # points for clean accuracies
 
 
 def run(config: Box, bench: Bench) -> Outcome:
@@ -83,7 +84,7 @@ def on_dictionary(
     radii = np.array([radius_of(config, bench, dictionary, seed) for seed in seeds])
     return xr.Dataset(
         {
-            "clean": (("net", "seed", "point"), clean),
+            "clean": (("net", "seed", "fresh"), clean),
             "worst": (("net", "seed", "place", "point"), worst),
             "sweep": (("net", "seed", "radius"), sweep),
             "moved": (("seed",), moved),
@@ -108,8 +109,10 @@ def attacked(
         held = outlives(net, model, few, r * config.unit, seed, held)
         sweep.append(float(held.double().mean()))
     worst = torch.stack([seen["worst"] for seen in found])
+    many = placed(fresh_points(here, bench, seed, MANY, "accuracy"), bench.device)
+    clean = many.y * net(many.x) > 0
     return (
-        found[0]["clean"].cpu().numpy().astype(np.int8),
+        clean.cpu().numpy().astype(np.int8),
         worst.cpu().numpy().astype(np.int8),
         np.array(sweep),
     )

@@ -18,7 +18,6 @@ class Box(Finite):
 
     dictionaries: tuple[Dictionary, ...] = ("identity", "block")
     block: int = 2
-    pure_steps: int = 1000
     repeats: int = 3
     points: int = 200
     shown: int = 150

@@ -20,7 +20,6 @@ class Learners(Finite):
 
     dictionary: Dictionary = "identity"
     block: int = 2
-    pure_steps: int = 1000
     repeats: int = 3
     points: int = 200
     count: int = 6
