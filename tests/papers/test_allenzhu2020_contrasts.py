@@ -156,7 +156,7 @@ def made_up_box(config, clean_worst, pure_worst, moved):
     at = np.tile([config.unit, config.k**-2], (len(config.dictionaries), config.repeats, 1))
     return xr.Dataset(
         {
-            "clean": (("dictionary", "net", "seed", "fresh"), np.ones((*shape[:3], config.points))),
+            "clean": (("dictionary", "net", "seed", "fresh"), np.ones((*shape[:3], 2000))),
             "worst": (names, worst),
             "moved": (("dictionary", "seed"), moved + 0.01 * np.tile(np.arange(config.repeats), (shape[0], 1))),
             "at": (("dictionary", "seed", "place"), at),
@@ -291,3 +291,18 @@ def test_exponents_decide():
 def test_scaling_refuses_one_dimension():
     with pytest.raises(CallError, match="needs two"):
         Rule(d=(200,))
+
+
+def test_footnote_3_a_cubic_beats_guessing_whatever_the_noise():
+    """q = sum_i w*_i <M_i, x>^3: its noise is sum xi^3 of sd sqrt(15) sigma_x^3/d, which vanishes, and sum z_i^3 has
+    the sign of sum z_i more often than not, for coordinates with |z_i| = 1 decide both."""
+    d, sigma = 20_000, 10.0
+    config = replace(SMALL, d=(d, d + 1))
+    assert math.sqrt(15) * sigma**3 / d < 0.2
+    z, y = fig3.hidden(config, d).hidden(400, seeded(3))
+    g = torch.randn(400, d, generator=seeded(4), dtype=torch.float64)
+    t = z + sigma / math.sqrt(d) * g
+    cubic = (y * t.pow(3).sum(1) > 0).double().mean()
+    linear = (y * t.sum(1) > 0).double().mean()
+    assert cubic > 0.7
+    assert linear < 0.65

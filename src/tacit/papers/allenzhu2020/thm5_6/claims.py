@@ -58,8 +58,8 @@ def cannot_do(data: xr.Dataset, config: Learners, judge: Judge) -> Iterator[Clai
             yield holds_in(judge.but(where=WHERE[name]), f"{name}{kind}", text, Expected(max=0.5),
                            at.sel(model=f"{name}{kind}"), because)  # fmt: skip
     text = "with M = I, sigma_x = 0 the classes are linearly separable (clean accuracy of the linear learner)"
-    yield holds_in(judge.but(bar="ours: 0.98 after these steps", where="Section 5.2"), "separable", text,
-                   Expected(min=0.98), data.held.sel(model="linear", radius=0.0))  # fmt: skip
+    yield holds_in(judge.but(bar="ours: 0.95 after these steps", where="Section 5.2"), "separable", text,
+                   Expected(min=0.95), data.held.sel(model="linear", radius=0.0))  # fmt: skip
 
 
 def can_do(data: xr.Dataset, config: Learners, judge: Judge) -> Iterator[Claim]:
