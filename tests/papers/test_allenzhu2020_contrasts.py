@@ -294,7 +294,7 @@ def test_scaling_refuses_one_dimension():
 
 
 def test_footnote_3_a_cubic_beats_guessing_whatever_the_noise():
-    """q = sum_i w*_i <M_i, x>^3: its noise is sum xi^3 of sd sqrt(15) sigma_x^3/d, which vanishes, and sum z_i^3 has
+    """q = sum_i w*_i <M_i, x>^3: its noise is sum xi^3 of sd sqrt(15) sigma_x^3/d, which vanishes. sum z_i^3 has
     the sign of sum z_i more often than not, for coordinates with |z_i| = 1 decide both."""
     d, sigma = 20_000, 10.0
     config = replace(SMALL, d=(d, d + 1))

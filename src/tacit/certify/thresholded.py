@@ -137,5 +137,5 @@ def menu(t: Rows, a: Rows, b: float, hard: bool, ordered: int) -> Menus:
         high.append(torch.where(up, t - b, infinite))
         slope.append(a)
         gain.append(torch.where(up, a * b, zero))
-    stacked = (torch.stack(part, -1) for part in (low, high, slope, gain))
-    return Menus(*(part.contiguous() for part in stacked), ordered=ordered)
+    low_, high_, slope_, gain_ = (torch.stack(part, -1) for part in (low, high, slope, gain))
+    return Menus(low_, high_, slope_, gain_, ordered)

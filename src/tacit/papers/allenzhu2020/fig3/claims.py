@@ -75,7 +75,7 @@ def fragile(data: xr.Dataset, config: WarmUp, judge: Judge) -> Iterator[Claim]:
         e for direction in data.direction.values for e in shares(beyond.sel(direction=direction))
     ]
     text = "no linear model: at most half of the points outlive sqrt(2 E[z_i^2]) = O(1/sqrt(d)) "
-    text += f"({listed(map(str, data.direction.values))}; the most)"
+    text += f"({', '.join(map(str, data.direction.values))}; the most)"
     bar = "derived: Chebyshev's inequality for every linear model, in the exhibit's docstring"
     yield judge("linear.every", text, Expected(max=0.5), most(found), bar=bar, source="words")
 

@@ -182,8 +182,8 @@ def noise(config: WarmUp, bench: Bench, d: int) -> xr.Dataset:
         [polynomial_right(x[s, : e + 1], y, test[s, : e + 1], truth) for e in range(len(config.degrees))]
         for s in range(len(config.sigma_x))
     ]  # fmt: skip
-    sigma = torch.tensor(config.sigma_x, dtype=torch.float64).unsqueeze(1)
-    linear = chance(torch.cat(signal) / sigma)
+    sizes = torch.tensor(config.sigma_x, dtype=torch.float64).unsqueeze(1)
+    linear = chance(torch.cat(signal) / sizes)
     counts = torch.cat(seen, 2).sum(2)
     return xr.Dataset(
         {

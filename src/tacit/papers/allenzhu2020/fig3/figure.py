@@ -1,6 +1,7 @@
 """The panels of Figure 3: activations, radii, robust accuracy and noise."""
 
 import math
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -40,7 +41,12 @@ def activation_panel(axes: Axes, config: WarmUp) -> None:
     axes.axvspan(-b, b, color="0.92", zorder=0)
     axes.plot(t, t, color=COLOURS["linear"], label="linear")
     # wide, so that it shows beside the two that it coincides with
-    wide = {"color": COLOURS["thresholded"], "linewidth": 5, "alpha": 0.5, "solid_capstyle": "butt"}
+    wide: dict[str, Any] = {
+        "color": COLOURS["thresholded"],
+        "linewidth": 5,
+        "alpha": 0.5,
+        "solid_capstyle": "butt",
+    }
     jump = np.where(np.abs(t) >= b, t, np.nan)
     axes.plot(t, np.where(np.isnan(jump), 0, np.nan), **wide)
     axes.plot(t, jump, label="thresholded", **wide)
@@ -97,9 +103,9 @@ def robust_panel(axes: Axes, data: xr.Dataset, config: WarmUp) -> None:
         ends = [
             (found.sel(end=end).values[:, None] * root > fine).mean(0) for end in ("lower", "upper")
         ]
-        style = {"linestyle": "--"} if name == "any" else {}
+        style = "--" if name == "any" else "-"
         axes.fill_between(fine, *ends, color=COLOURS[name], alpha=0.3, linewidth=0)
-        axes.plot(fine, ends[1], color=COLOURS[name], label=NAMES[name], **style)
+        axes.plot(fine, ends[1], color=COLOURS[name], label=NAMES[name], linestyle=style)
     axes.set(xlim=(0, 2.5), ylim=(0, 1.03), xlabel=r"$\ell_2$ radius in units of $1/\sqrt{k}$")
     axes.set_ylabel("robust accuracy (exact)")
     axes.set_title(f"robustness without noise, $d$ = {d:,}")
