@@ -41,9 +41,7 @@ def run(config: Box, bench: Bench) -> Outcome:
         for name in bench.steps(config.dictionaries, "dictionaries")
     ]
     data = xr.concat(parts, xr.Variable("dictionary", list(config.dictionaries)))
-    kept = nets_of(config, bench, config.dictionaries[0], seeds)
-    saved = {name: kept[name, seeds[0]].to(torch.float64) for name in NETS}
-    return Outcome(data, claims(data, config, bench), saved)
+    return Outcome(data, claims(data, config, bench))
 
 
 def radius_of(config: Box, bench: Bench, dictionary: Dictionary, seed: int) -> tuple[float, float]:
