@@ -61,7 +61,7 @@ EXHIBITS = (
         where="Section 5.1, Theorems 5.1 to 5.3",
         claim="what the theorems call o(1) falls with d, and the mixture is of order k/d",
         scales={
-            "smoke": Rule(d=(24, 40), repeats=2, points=40, pure=100, batch=32),
+            "smoke": Rule(d=(24, 32), repeats=1, points=40, pure=100, batch=32),
             "laptop": Rule(),
             "paper": Rule(d=(100, 200, 400, 800, 2000), points=2000),
         },
