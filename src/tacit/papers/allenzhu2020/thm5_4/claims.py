@@ -51,7 +51,7 @@ def of_one(data: xr.Dataset, name: str, judge: Judge) -> Iterator[Claim]:
     held = data.worst.sel(net="pure", place="printed")
     yield holds_in(judge.but(bar=many), f"robust.{name}", text, Expected(min=0.85), held)
     text = f"{told}: sum ||w - w'||^2 over sum ||w||^2 is o(1)"
-    why = "neurons shrink as well as turn at these sizes; their directions change less"
+    why = "at these sizes the weights move by about their own length"
     bar = "ours: o(1) is read as a half"
     found = mean_of(data.moved.values, over="trainings")
     yield judge(
