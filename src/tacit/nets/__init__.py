@@ -17,6 +17,7 @@ from tacit.nets.rules import BayesRule, Linear, NearestNeighbour
 from tacit.nets.saved import load_net, save_net
 from tacit.nets.symmetric import SymmetricNet, symmetric_start
 from tacit.nets.tensors import TensorNet
+from tacit.nets.thresholded import ThresholdedNet
 from tacit.nets.two_layer import TwoLayerNet
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "SymmetricNet",
     "TangentNet",
     "TensorNet",
+    "ThresholdedNet",
     "TwoLayerNet",
     "average_net",
     "centre_net",

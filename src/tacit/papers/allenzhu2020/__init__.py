@@ -17,5 +17,16 @@ PAPER = Paper(
 )
 
 EXHIBITS = exhibits_of(
-    __name__, "thm5_1", "thm5_2", "thm5_3", "angles", "lottery", "transfer", "from_pure"
+    __name__,
+    "fig3",
+    "thm5_1",
+    "thm5_2",
+    "thm5_3",
+    "angles",
+    "lottery",
+    "transfer",
+    "from_pure",
+    "thm5_4",
+    "thm5_6",
+    "scaling",
 )
