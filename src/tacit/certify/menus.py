@@ -17,8 +17,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from tacit.base.shapes import Numbers
+
 Table = Float[Tensor, "n c p"]
-Numbers = Float[Tensor, " n"]
 
 HALVINGS = 48  # of the multiplier's interval
 MOST_MULTIPLIER = 2.0**40  # above it nothing on the menus is enough

@@ -18,6 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tacit.attack.norms import L2
+from tacit.base.shapes import Numbers
 from tacit.certify.interval import Radii, between
 from tacit.certify.menus import Menus, shortest_squares
 from tacit.certify.radius import Question, signed
@@ -29,12 +30,11 @@ CHUNK = 250  # points at once
 HALVINGS = 60
 
 Rows = Float[Tensor, "n h"]
-Numbers = Float[Tensor, " n"]
 Weights = Float[Tensor, " h"]
 
 
 def thresholded_radius(
-    net: ThresholdedNet, x: Float[Tensor, "n D"], y: Float[Tensor, " n"], question: Question
+    net: ThresholdedNet, x: Float[Tensor, "n D"], y: Numbers, question: Question
 ) -> Radii:
     """An interval of a thousandth of the radius in l2, exact in linf."""
     net, y = net.double(), signed(y)

@@ -31,6 +31,7 @@ from torch import Tensor
 
 from tacit.attack.norms import LINF, Norm, known_norm
 from tacit.base.checks import check_finite
+from tacit.base.shapes import Numbers, Rows
 from tacit.certify.interval import Radii, at_least
 from tacit.certify.symmetric.axes import Axes, axes_of, found_axes, orthonormal
 from tacit.certify.symmetric.cells import pieces, straightness
@@ -52,13 +53,10 @@ TOLERANCE = 0.01  # relative, of the search for a radius
 ROUNDS = 30
 GROWTH = 1.5
 
-Points = Float[Tensor, "n D"]
-Numbers = Float[Tensor, " n"]
-
 
 def symmetric_certified(
     net: SymmetricNet,
-    x: Points,
+    x: Rows,
     y: Numbers,
     radii: Float[Tensor, " R"],
     *,
@@ -84,7 +82,7 @@ def symmetric_certified(
 
 def symmetric_radius(
     net: SymmetricNet,
-    x: Points,
+    x: Rows,
     y: Numbers,
     *,
     norm: float | str | Norm = 2,
@@ -97,11 +95,11 @@ def symmetric_radius(
 
 def prepared(
     net: SymmetricNet,
-    x: Points,
+    x: Rows,
     y: Numbers,
     norm: float | str | Norm,
     axes: Float[Tensor, "q E"] | None,
-) -> tuple[Prover, Points]:
+) -> tuple[Prover, Rows]:
     """One finite net in float64 on the host, and y x."""
     if net.ensemble:
         raise CallError("an ensemble is certified member by member: pass one net at a time")
@@ -143,7 +141,7 @@ class Prover:
     norm: Norm
     axes: Axes
 
-    def bounds(self, x: Points, r: Numbers) -> Numbers:
+    def bounds(self, x: Rows, r: Numbers) -> Numbers:
         """A lower bound of f over each ball; where it is positive without a price, none is tried."""
         found = torch.stack([self.bound(x[i], float(r[i])) for i in range(len(x))]) if len(x) else r
         left = (~(found > 0)).nonzero().squeeze(1)
@@ -175,7 +173,7 @@ class Prover:
         size = pair_value(z.abs() + r * self.axes.w_dual, net.b, net.sigma).sum()
         return parts.constant + least(parts, budget, guess) - SLACK * size
 
-    def price(self, x: Points, r: Numbers) -> Price | None:
+    def price(self, x: Rows, r: Numbers) -> Price | None:
         """For all of these balls; only the neurons that bend in one of them have a rest to pay for."""
         straight, met = torch.ones_like(self.net.b, dtype=torch.bool), 0.0
         for some, far in zip(x.split(ROWS), r.unsqueeze(1).split(ROWS), strict=True):
@@ -195,7 +193,7 @@ class Prover:
         return Price(envelope(float(self.net.b[0]), self.net.sigma, gamma, far), mu)
 
 
-def search(prover: Prover, x: Points) -> Numbers:
+def search(prover: Prover, x: Rows) -> Numbers:
     """The largest radius found with a positive bound."""
     net = prover.net
     clean, gradient = net(x), net.slopes(x) @ net.w

@@ -1,4 +1,4 @@
-"""Test points on a device, and attacks in linf that are quick enough for a curve."""
+"""Attacks in linf that are quick enough for a curve."""
 
 import math
 
@@ -11,11 +11,6 @@ from tacit.nets.tensors import TensorNet
 
 STEPS = 10
 LINF = math.inf
-
-
-def placed(samples: SparseSamples, device: str) -> SparseSamples:
-    """The samples on that device."""
-    return SparseSamples(samples.x.to(device), samples.y.to(device), samples.z.to(device))
 
 
 def outlives(

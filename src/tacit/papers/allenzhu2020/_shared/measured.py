@@ -15,7 +15,7 @@ from tacit.lab import Bench
 from tacit.measure.purification.lottery import firing
 from tacit.measure.purification.mixture import coordinates, mixture
 from tacit.nets import SymmetricNet
-from tacit.papers.allenzhu2020._shared.nets import fresh_points, trained, world
+from tacit.papers.allenzhu2020._shared.nets import fresh_points, placed, trained, world
 from tacit.papers.allenzhu2020._shared.robust import withstood
 from tacit.papers.allenzhu2020._shared.settings import Course, Finite
 
@@ -59,13 +59,16 @@ def held_by(
     config: Finite, bench: Bench, points: int, norm: float, _name: str, seed: int, net: SymmetricNet
 ) -> dict[str, Tensor]:
     """One net."""
-    model, samples = world(config, bench, seed), fresh_points(config, bench, seed, points)
-    return withstood(net, model, samples, config.tau, seed=seed, norm=norm)
+    model = world(config, bench, seed)
+    samples = placed(fresh_points(config, bench, seed, points), bench.device)
+    found = withstood(net.to(bench.device), model, samples, config.tau, seed=seed, norm=norm)
+    return {kind: held.cpu() for kind, held in found.items()}
 
 
 def alive(config: Finite, bench: Bench, seed: int, net: SymmetricNet) -> Tensor:
     """The neurons that fire on some of 10,000 fresh points."""
-    return firing(net, fresh_points(config, bench, seed, ALIVE_ON, "alive").x)
+    x = fresh_points(config, bench, seed, ALIVE_ON, "alive").x
+    return firing(net.to(bench.device), x.to(bench.device)).cpu()
 
 
 def dense_part(

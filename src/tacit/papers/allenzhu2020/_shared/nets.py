@@ -90,6 +90,19 @@ def fresh_points(
     return world(config, bench, seed).sample(n, stream, dtype=torch.float32)
 
 
+def placed(samples: SparseSamples, device: str) -> SparseSamples:
+    """The samples on that device."""
+    return SparseSamples(samples.x.to(device), samples.y.to(device), samples.z.to(device))
+
+
+def device_stream(bench: Bench, *names: str | int, seed: int) -> torch.Generator:
+    """The random stream of that name on the device: drawing on the host would take longer than training."""
+    drawn = bench.generator("allenzhu2020", *names, seed=seed)
+    if bench.device == "cpu":
+        return drawn
+    return torch.Generator(bench.device).manual_seed(drawn.initial_seed())
+
+
 def start_of(config: Finite, bench: Bench, seed: int, run: int, leg: Leg) -> SymmetricNet:
     """The net before its first leg."""
     if leg.begin == "features":
@@ -133,10 +146,8 @@ def batches_of(
     config: Finite, bench: Bench, seed: int, run: int, place: int
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Fresh batches for the leg at that place of a course, on the bench's device."""
-    stream = bench.generator("allenzhu2020", "batches", place, run, seed=seed)
-    if bench.device == "cuda":  # drawing on the host would take longer than training
-        stream = torch.Generator("cuda").manual_seed(stream.initial_seed())
-    return world(config, bench, seed).stream(config.batch, stream, dtype=torch.float32)
+    drawn = device_stream(bench, "batches", place, run, seed=seed)
+    return world(config, bench, seed).stream(config.batch, drawn, dtype=torch.float32)
 
 
 def through(
@@ -144,15 +155,12 @@ def through(
 ) -> SymmetricNet:
     """The net after the last leg of the course, from the one before it."""
     leg, place = course[-1], len(course) - 1
-    drawn = bench.generator("allenzhu2020", "attacker", place, run, seed=seed)
-    if bench.device == "cuda":
-        drawn = torch.Generator("cuda").manual_seed(drawn.initial_seed())
     done = train_symmetric(
         net.to(bench.device),
         batches_of(config, bench, seed, run, place),
         stages_of(config, leg),
         attacker=attacker_of_leg(leg, world(config, bench, seed)),
-        generator=drawn,
+        generator=device_stream(bench, "attacker", place, run, seed=seed),
     )
     return done.net.to("cpu")
 

@@ -18,9 +18,8 @@ from tacit.base.threads import cores, side_by_side
 from tacit.lab import Bench, Outcome
 from tacit.measure.purification.angles import kept_of_start, moved_share, overlap, theta
 from tacit.nets import SymmetricNet
-from tacit.papers.allenzhu2020._shared.linf import placed
 from tacit.papers.allenzhu2020._shared.measured import alive, dense_part
-from tacit.papers.allenzhu2020._shared.nets import fresh_points, start_of, trained, world
+from tacit.papers.allenzhu2020._shared.nets import fresh_points, placed, start_of, trained, world
 from tacit.papers.allenzhu2020._shared.robust import awake_part, withstood
 from tacit.papers.allenzhu2020._shared.settings import Finite
 from tacit.papers.allenzhu2020.scaling.claims import claims

@@ -27,7 +27,13 @@ from tacit.lab import Bench, Outcome
 from tacit.measure.purification.angles import kept_of_start, overlap
 from tacit.nets import SymmetricNet, symmetric_start
 from tacit.papers.allenzhu2020._shared.measured import KINDS, alive, held, held_by, of_each
-from tacit.papers.allenzhu2020._shared.nets import fresh_points, stages_of, start_of, world
+from tacit.papers.allenzhu2020._shared.nets import (
+    fresh_points,
+    placed,
+    stages_of,
+    start_of,
+    world,
+)
 from tacit.papers.allenzhu2020._shared.robust import awake_part
 from tacit.papers.allenzhu2020._shared.settings import Course, Finite, Leg, varied
 from tacit.papers.allenzhu2020.thm5_1.claims import claims
@@ -95,9 +101,10 @@ def one_net(
     config: CleanTraining, bench: Bench, name: str, seed: int, net: SymmetricNet
 ) -> dict[str, Tensor | float]:
     """What is read off one net."""
-    model, samples = world(config, bench, seed), fresh_points(config, bench, seed, config.points)
+    model = world(config, bench, seed)
+    samples = placed(fresh_points(config, bench, seed, config.points), bench.device)
     dense = allenzhu2020_dense(model.M, model.w_star).to(samples.x)
-    part = awake_part(net, samples.x, max(config.radii))
+    part = awake_part(net.to(bench.device), samples.x, max(config.radii))
     curve = [
         1 - broken_by(part, samples.x, samples.y, r * dense, signed=True).double().mean()
         for r in config.radii
@@ -106,7 +113,7 @@ def one_net(
     seen = held_by(config, bench, config.points, 2, name, seed, net)
     return {
         **{kind: held.to(torch.int8) for kind, held in seen.items()},
-        "curve": torch.stack(curve),
+        "curve": torch.stack(curve).cpu(),
         "kept": kept_of_start(start.w, net.w),
         "overlap": overlap(net.w),
         "alive": float(alive(config, bench, seed, net).double().mean()),

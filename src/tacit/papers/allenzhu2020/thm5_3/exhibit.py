@@ -35,7 +35,14 @@ from tacit.papers.allenzhu2020._shared.measured import (
     objective,
     of_each,
 )
-from tacit.papers.allenzhu2020._shared.nets import attacker_of_leg, fresh_points, trained, world
+from tacit.papers.allenzhu2020._shared.nets import (
+    attacker_of_leg,
+    device_stream,
+    fresh_points,
+    placed,
+    trained,
+    world,
+)
 from tacit.papers.allenzhu2020._shared.robust import awake_part
 from tacit.papers.allenzhu2020._shared.settings import Course, Finite, varied
 from tacit.papers.allenzhu2020.thm5_3.claims import PARTS, claims
@@ -102,23 +109,25 @@ def one_net(
     net: SymmetricNet,
 ) -> dict[str, Tensor | float]:
     """One of them."""
-    model, samples = world(config, bench, seed), fresh_points(config, bench, seed, points)
+    model = world(config, bench, seed)
+    samples = placed(fresh_points(config, bench, seed, points), bench.device)
     seen = held_by(config, bench, points, 2, name, seed, net)
     who = alive(config, bench, seed, net)
     dense, relative = dense_part(config, bench, seed, net, who)
-    part = awake_part(net, samples.x, config.tau)
+    here, old = net.to(bench.device), before[seed].to(bench.device)
+    part = awake_part(here, samples.x, config.tau)
     gradient = part.slopes(samples.x) @ part.w
     steep = gradient[gradient.norm(dim=1) > 0]
     return {
         **{kind: value.to(torch.int8) for kind, value in seen.items()},
         "own": own(config, bench, seed, courses[name], part, samples).to(torch.int8),
-        "before": own(config, bench, seed, courses[name], before[seed], samples).to(torch.int8),
+        "before": own(config, bench, seed, courses[name], old, samples).to(torch.int8),
         "dense": dense,
         "relative": relative,
-        "objective": objective(config, net, samples),
+        "objective": objective(config, here, samples),
         "moved": moved_share(before[seed].w, net.w) if name != "clean" else 0.0,
         "alive": float(who.double().mean()),
-        "participation": float(participation(steep, model.M).median()),
+        "participation": float(participation(steep.cpu(), model.M).median()),
     }
 
 
@@ -136,8 +145,8 @@ def own(
     attacker = attacker_of_leg(leg, world(config, bench, seed))
     assert attacker is not None
     around = Around(net, samples.x, net.before(samples.x).T, True)
-    delta = attacker.delta(around, samples.y, bench.generator("allenzhu2020", "own", seed=seed))
-    return samples.y * net(samples.x + delta) > 0
+    delta = attacker.delta(around, samples.y, device_stream(bench, "own", seed=seed))
+    return (samples.y * net(samples.x + delta) > 0).cpu()
 
 
 def certificates(

@@ -72,6 +72,7 @@ EXHIBITS = (
                 light_m=10_000,
                 light_eta=15.0,
                 repeats=3,
+                certified=10,
                 attackers=("universal",),
                 variants=("printed",),
             ),

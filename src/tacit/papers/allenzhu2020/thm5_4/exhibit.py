@@ -19,8 +19,8 @@ from tacit.data.sparse_coding import SparseSamples, matrix_norms
 from tacit.lab import Bench, Outcome
 from tacit.measure.purification.angles import moved_share
 from tacit.nets import SymmetricNet
-from tacit.papers.allenzhu2020._shared.linf import outlives, placed
-from tacit.papers.allenzhu2020._shared.nets import fresh_points, trained, world
+from tacit.papers.allenzhu2020._shared.linf import outlives
+from tacit.papers.allenzhu2020._shared.nets import fresh_points, placed, trained, world
 from tacit.papers.allenzhu2020._shared.robust import withstood
 from tacit.papers.allenzhu2020._shared.settings import Dictionary
 from tacit.papers.allenzhu2020.thm5_4.claims import claims

@@ -35,8 +35,8 @@ from tacit.nets import (
     polynomial_start,
     tangent_start,
 )
-from tacit.papers.allenzhu2020._shared.linf import outlives, placed
-from tacit.papers.allenzhu2020._shared.nets import fresh_points, trained, world
+from tacit.papers.allenzhu2020._shared.linf import outlives
+from tacit.papers.allenzhu2020._shared.nets import fresh_points, placed, trained, world
 from tacit.papers.allenzhu2020._shared.robust import withstood
 from tacit.papers.allenzhu2020.thm5_6.claims import LEARNERS, claims
 from tacit.papers.allenzhu2020.thm5_6.figure import draw as draw
