@@ -24,6 +24,7 @@ from tacit.base.linalg import unit_rows
 ALIKE = 0.5  # cosine of two neurons of one cluster
 ROUNDS = 4  # of assigning and turning
 LIGHT = 1e-3  # of the heaviest neuron: lighter ones found no cluster
+BLOCK = 64  # neurons that are compared with all others at once
 
 
 @dataclass(frozen=True)
@@ -70,15 +71,18 @@ def clusters(w: Float[Tensor, "h D"]) -> Float[Tensor, "q D"]:
     size = w.norm(dim=1)
     heavy = (size >= LIGHT * size.max()).nonzero().squeeze(1)
     heavy = heavy[size[heavy].argsort(descending=True, stable=True)]
-    unit = unit_rows(w[heavy])[0]
-    free, sums = torch.ones_like(heavy, dtype=torch.bool), []
+    held = w[heavy]
+    unit = unit_rows(held)[0]
+    free, sums = torch.ones_like(heavy, dtype=torch.bool), list[Tensor]()
     while bool(free.any()) and len(sums) < w.shape[1]:
-        first = int(free.to(torch.uint8).argmax())
-        cosine = unit @ unit[first]
-        mine = free & (cosine.abs() >= ALIKE)
-        mine[first] = True
-        sums.append((cosine.sign() * mine) @ w[heavy])
-        free &= ~mine
+        block = free.nonzero().squeeze(1)[:BLOCK]
+        for first, cosine in zip(block.tolist(), unit[block] @ unit.T, strict=True):
+            if not free[first] or len(sums) == w.shape[1]:
+                continue
+            mine = free & (cosine.abs() >= ALIKE)
+            mine[first] = True
+            sums.append(cosine[mine].sign() @ held[mine])
+            free &= ~mine
     return torch.stack(sums)
 
 
