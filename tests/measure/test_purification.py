@@ -17,7 +17,7 @@ from tacit.data.sparse_coding import (
 )
 from tacit.errors import CallError
 from tacit.measure.purification.angles import angles, kept_of_start, moved_share, overlap, theta
-from tacit.measure.purification.density import participation, spread
+from tacit.measure.purification.density import participation
 from tacit.measure.purification.lipschitz import coordinate_lipschitz, lipschitz_bound
 from tacit.measure.purification.lottery import (
     Constants,
@@ -121,19 +121,14 @@ def test_participation_counts_equal_features(count: int, scale: float) -> None:
     assert float(participation(row, M)) == pytest.approx(count, rel=1e-9)
 
 
-def test_participation_of_random_directions_and_the_spread() -> None:
+def test_participation_of_random_directions() -> None:
     M = unitary_dictionary(60, 60, seeded(2))
     drawn = participation(normal(3000, 60), M)
     # E over the sphere is near D/3, from below by Jensen up to O(1)
     assert abs(float(drawn.mean()) - 60 / 3) < 2
     assert bool((drawn >= 1).all() & (drawn <= 60).all())
-    rows = (torch.tensor([[3.0, 1.0, 0.0], [1.0, 1.0, 1.0]], dtype=DOUBLE)) @ M[:, :3].T
-    assert spread(rows, M, 0.9).tolist() == [1, 3]
-    assert spread(rows, M, 0.95).tolist() == [2, 3]
     with pytest.raises(CallError, match="length 0"):
         participation(torch.zeros(1, 60), M)
-    with pytest.raises(CallError, match="share=0"):
-        spread(rows, M, 0)
 
 
 def brute_tickets(w, M, star, s, c: Constants) -> tuple[list, list, list]:

@@ -131,13 +131,21 @@ def test_g4_lower_bound(d):
     assert math.sqrt(max(worst, 0)) * math.sqrt(d) >= 0.5
 
 
-def test_g5_first_item_has_tau_to_the_power_r():
-    """Printed: max over ||delta||_inf <= tau of |T(delta^r)| >= Omega(||T||_F / tau^r). At r = 1, T = <e_1, .>,
-    the maximum is tau, and 1/tau^r would be 1/tau."""
-    tau = 0.01
-    largest = max(abs(s * tau) for s in (-1, 1))  # the ends of the interval of the only coordinate
-    assert largest == pytest.approx(tau * 1.0)
-    assert largest < 1e-3 / tau
+@pytest.mark.parametrize("r", [1, 2, 3])
+def test_g5_first_item_has_tau_to_the_power_r(r):
+    """Printed: max over ||delta||_inf <= tau of |T(delta^r)| >= Omega(||T||_F/tau^r). It is of order tau^r."""
+    rng = np.random.default_rng(r)
+    T = rng.normal(size=(3,) * r)
+    letters = "abc"[:r]
+    corners = np.array(list(itertools.product((-1, 1), repeat=3)))
+
+    def largest(tau):
+        return max(
+            abs(np.einsum(f"{letters},{','.join(letters)}->", T, *[tau * c] * r)) for c in corners
+        )
+
+    assert largest(0.01) == pytest.approx(0.01**r * largest(1.0))
+    assert largest(0.01) < 1e-3 * np.linalg.norm(T) / 0.01**r
 
 
 # --- Lemma H.1: small balls, by the exact law on a lattice
@@ -204,3 +212,11 @@ def test_a2_sampled_noise():
         )
     for few, many in zip(*spread, strict=True):
         assert few / many == pytest.approx(4, rel=0.35)
+    # and what they approach is the expectation: of f in closed form, of the loss by ten times the draws
+    drawn = torch.stack([net.sampled(x[:50], g) for _ in range(4000)]).mean(0)
+    assert float((drawn - net(x[:50])).abs().max()) < 0.06
+    loss, _ = gradient(100, 200)
+    many, _ = gradient(100, 2000)
+    assert float(loss.mean()) == pytest.approx(
+        float(many.mean()), abs=4 * float(loss.std()) / math.sqrt(200)
+    )

@@ -168,7 +168,8 @@ def made_up_box(config, clean_worst, pure_worst, moved):
 
 def test_linf_claims():
     config, bench = Box(), new_bench()
-    good = verdicts(linf_claims(made_up_box(config, 0.0, 1.0, 0.1), config, bench))
+    good = verdicts(linf_claims(made_up_box(config, 0.0, 1.0, 0.03), config, bench))
+    assert good.pop("F6.numbers") == "not testable here"
     assert {v for id, v in good.items()} == {"holds"}
     bad = verdicts(linf_claims(made_up_box(config, 0.5, 0.3, 2.0), config, bench))
     for name in config.dictionaries:
@@ -270,6 +271,8 @@ def made_up_scaling(config, power):
         "kept",
         "overlap",
         "moved",
+        "theta_start",
+        "mixture_pure",
     )
     dims = ("margin", "d", "seed")
     values = dict.fromkeys(names, (dims, 0.3 * law))

@@ -28,7 +28,7 @@ from tacit.train.purify.attackers import (
     random_attacker,
     universal_attacker,
 )
-from tacit.train.purify.course import Course, awake, felt
+from tacit.train.purify.course import Course, awake
 from tacit.train.purify.stages import Stage
 from tacit.train.purify.training import set_batches, train_symmetric
 
@@ -222,20 +222,6 @@ def test_the_awake_are_those_that_can_fire() -> None:
     torch.testing.assert_close(who.z, net.w[who.index] @ x.T)
 
 
-@pytest.mark.parametrize("order", [2, math.inf])
-def test_a_net_without_its_silent_neurons_is_the_same_in_the_balls(order: float) -> None:
-    net, norm = of_all_sizes(150), known_norm(order)
-    net = SymmetricNet(net.w, net.b, 0.02)
-    x, _ = next(stream(8))
-    radius = 0.1 if order == 2 else 0.02
-    less, bound = felt(net, x, norm, radius, negligible=1e-6)
-    assert 0 < len(less.b) < len(net.b)
-    assert 0 < bound < 1e-5
-    many = x.repeat(200, 1)
-    many = many + radius * norm.random(many, seeded(4))
-    assert float((net(many) - less(many)).abs().max()) <= bound
-
-
 @pytest.mark.parametrize(
     "attacker",
     [
@@ -320,6 +306,8 @@ def test_moments_are_kept_and_the_start_is_not_touched() -> None:
     before = net.w.clone()
     done = train_symmetric(net, stream(), [SMALL], record=(0, 30, 60))
     assert [s.step for s in done.history] == [0, 30, 60]
+    # the noise that is kept is that of the biases that are kept
+    assert all(s.net.sigma == pytest.approx(0.15 * float(s.net.b.mean())) for s in done.history)
     assert torch.equal(done.history[0].net.w, before)
     assert torch.equal(net.w, before)
     assert torch.equal(done.history[2].net.w, done.net.w)
@@ -329,9 +317,43 @@ def test_moments_are_kept_and_the_start_is_not_touched() -> None:
 
 def test_a_net_that_cannot_fire_is_told_before_training() -> None:
     with pytest.raises(
-        CallError, match=r"before the first step the bias 5 .*no neuron can ever fire"
+        CallError, match=r"from the first step on the bias 5 .*no neuron can ever fire"
     ):
         train_symmetric(a_start(bias=5.0), stream(), [SMALL])
+
+
+def test_one_point_a_step_is_not_judged_by_the_first() -> None:
+    for seed in range(20):
+        train_symmetric(a_start(), ((x[:1], y[:1]) for x, y in stream(seed)), [Stage(3, 0.5)])
+
+
+def test_trained_biases_stay_thresholds_and_two_calls_are_one() -> None:
+    done = train_symmetric(a_start(), stream(), [Stage(60, 0.5, bias_step=20.0)]).net
+    assert float(done.b.min()) >= 0
+    assert done.sigma == pytest.approx(0.15 * float(done.b.mean()))
+    batches = stream()
+    half = train_symmetric(a_start(), batches, [Stage(30, 0.5, bias_step=20.0)]).net
+    again = train_symmetric(half, batches, [Stage(30, 0.5, bias_step=20.0)]).net
+    torch.testing.assert_close(again.b, done.b)
+    torch.testing.assert_close(again.w, done.w)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"eta": 2.0, "decay": 0.5}, "eta=2 with decay=0.5"),
+        ({"ceiling": math.nan}, "ceiling=nan"),
+    ],
+)
+def test_stages_that_cannot_be_meant(change, words) -> None:
+    with pytest.raises(CallError, match=words):
+        Stage(**{"steps": 3, "eta": 0.5, **change})
+
+
+def test_a_negative_bias_is_refused() -> None:
+    net = a_start()
+    with pytest.raises(CallError, match="the least bias is -"):
+        train_symmetric(SymmetricNet(net.w, net.b - 1, net.sigma), stream(), [SMALL])
 
 
 def test_a_bias_that_outgrows_the_signal_is_told_at_its_step() -> None:

@@ -25,6 +25,7 @@ HALVINGS = 48  # of the multiplier's interval
 MOST_MULTIPLIER = 2.0**40  # above it nothing on the menus is enough
 CLOSE = 2e-3  # of the squared length: where branch and bound stops
 ROUNDS = 40  # of branch and bound
+HAIR = 1e-12  # of what must be taken off: sums of the same numbers in another order differ by less
 NODES = 3000  # at once
 MOST_OPEN = 12_000  # nodes of all points together: with more than that the search ends
 
@@ -102,6 +103,7 @@ def crossing(menus: Menus, need: Numbers) -> tuple[Numbers, Numbers]:
 def shortest_squares(menus: Menus, need: Numbers, rounds: int = ROUNDS) -> tuple[Numbers, Numbers]:
     """Bounds on the least squared length, equal up to `CLOSE` where the rounds sufficed; inf: never."""
     n = len(need)
+    need = need * (1 - HAIR)
     best = torch.full_like(need, torch.inf)
     owner = torch.arange(n, device=need.device)
     allowed = ~torch.isinf(menus.low)

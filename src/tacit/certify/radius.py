@@ -13,7 +13,7 @@ from tacit.attack.shortest.reduce import reduce_net
 from tacit.base.checks import check_finite, check_signs
 from tacit.base.shapes import Inputs, Labels, Numbers, Rows
 from tacit.certify.halfspaces import linear_radius, two_neuron_radius
-from tacit.certify.interval import Radii, between, exactly, intersect, stack
+from tacit.certify.interval import Radii, exactly, intersect, stack
 from tacit.certify.logits.radius import logits_radius
 from tacit.certify.nearest.radius import nearest_bounds, nearest_radius
 from tacit.certify.poly.merge import shifted
@@ -192,7 +192,8 @@ def smoothed_radius(net: SymmetricNet, x: Rows, y: Labels, question: Question) -
     if not question.attacked:
         return proved
     found = minimal(net, x, signed(y), norm=question.norm)
-    return between(proved.lower, found.radius, found.delta)
+    # an upper end below the lower one would be an error of the proof: it is not hidden
+    return Radii(proved.lower.to(found.radius), found.radius, found.delta)
 
 
 def closed_form(net: TwoLayerNet, x: Rows, y: Numbers, question: Question) -> Radii:

@@ -39,7 +39,10 @@ def thresholded_radius(
     """An interval of a thousandth of the radius in l2, exact in linf."""
     net, y = net.double(), signed(y)
     gram = net.w @ net.w.T
-    if float((gram - torch.eye(len(gram), dtype=gram.dtype)).abs().max()) > ORTHONORMAL:
+    if (
+        float((gram - torch.eye(len(gram), dtype=gram.dtype, device=gram.device)).abs().max())
+        > ORTHONORMAL
+    ):
         raise CallError("radii of a ThresholdedNet are known for orthonormal features")
     t = (x @ net.w.T) * (y.unsqueeze(1) * net.v.sign())
     if question.norm is L2:

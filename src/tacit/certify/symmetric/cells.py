@@ -76,7 +76,7 @@ def pieces(
     loose, straight = straightness(net, z, r * axes.w_dual)
     bent = (~straight).nonzero().squeeze(1)
     constant = float((pair_value(z, b, sigma) - loose)[straight].sum())
-    form = (pair_slope(z, b, sigma) * straight) @ net.w
+    form = (slope(z, b, sigma) * straight) @ net.w
 
     z, b, R = (of[bent].unsqueeze(1) for of in (z, b, r * axes.rest_dual))
     line = Lined.near(z, R, b, sigma, None if soft is None else soft.at(bent))
@@ -119,7 +119,7 @@ class Lined:
             chord = (rise / torch.where(R > 0, 2 * R, 1.0)).clamp(LEAST, MOST)
             about = (b + sigma * torch.special.ndtri(chord)).clamp_min(0)
             v = torch.where((z < 0) & (R > 0), about, v)
-        return Lined(pair_slope(v, b, sigma), v, b, sigma, soft)
+        return Lined(slope(v, b, sigma), v, b, sigma, soft)
 
     def below(self, z: Float[Tensor, "k N"], R: Table) -> tuple[Table, Table]:
         """Both ends of the chord of m_i on each cell, less what is taken off."""
@@ -157,11 +157,16 @@ class Lined:
         return torch.minimum(one, two)
 
 
+def slope(z: Any, b: Bias, sigma: float) -> Any:
+    """phi'(z), at most 1 for b >= 0: at the kink of b = 0 without noise both halves would count."""
+    return pair_slope(z, b, sigma).clamp_max(1.0)
+
+
 def slopes_between(low: Any, high: Any, b: Bias, sigma: float) -> tuple[Any, Any]:
     """The least and the largest slope on [low, high]: at the least and the largest |z|."""
     nearby = torch.maximum(low, -high).clamp_min(0)
     farthest = torch.maximum(low.abs(), high.abs())
-    return pair_slope(nearby, b, sigma), pair_slope(farthest, b, sigma)
+    return slope(nearby, b, sigma), slope(farthest, b, sigma)
 
 
 def nearest(t: Float[Tensor, "k N"]) -> Table:

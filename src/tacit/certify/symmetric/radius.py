@@ -30,7 +30,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from tacit.attack.norms import LINF, Norm, known_norm
-from tacit.base.checks import check_finite
+from tacit.base.checks import check_finite, check_signs
 from tacit.base.shapes import Numbers, Rows
 from tacit.certify.interval import Radii, at_least
 from tacit.certify.symmetric.axes import Axes, axes_of, found_axes, orthonormal
@@ -109,8 +109,7 @@ def prepared(
             f"x has shape {tuple(x.shape)}, y {tuple(y.shape)}: the net takes {net.w.shape[1]} columns, with one "
             "label a row"
         )
-    if not bool((y.abs() == 1).all()):
-        raise CallError("y: labels are -1 or +1")
+    check_signs(y)
     if bool((net.b < 0).any()):
         raise CallError("the net has a negative bias: its certificate is for b >= 0")
     norm, net = known_norm(norm), net.to("cpu").double()

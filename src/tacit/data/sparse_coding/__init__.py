@@ -13,7 +13,9 @@ from tacit.data.sparse_coding.model import (
     SparseCoding,
     SparseCodingWarning,
     SparseSamples,
+    checked_model,
     sparse_coding,
+    too_dense,
 )
 
 __all__ = [
@@ -25,11 +27,13 @@ __all__ = [
     "SparseSamples",
     "Spike",
     "block_dictionary",
+    "checked_model",
     "coherence",
     "identity_dictionary",
     "incoherent_dictionary",
     "matrix_norms",
     "sparse_coding",
+    "too_dense",
     "two_level_law",
     "unitary_dictionary",
 ]

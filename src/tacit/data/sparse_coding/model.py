@@ -154,6 +154,24 @@ def sparse_coding(
 
     `w_star` is all ones by default (the sign of a feature can be moved into M_j). k > d^0.499 is a warning.
     """
+    made = checked_model(M, law, k, w_star, sigma_x, spike, spike_constant, margin, constants)
+    if line := too_dense(M.shape[0], k):
+        warnings.warn(line, SparseCodingWarning, stacklevel=2)
+    return made
+
+
+def checked_model(
+    M: Float[Tensor, "d D"],
+    law: HiddenLaw,
+    k: float,
+    w_star: Float[Tensor, " D"] | None,
+    sigma_x: float,
+    spike: Spike | None,
+    spike_constant: float,
+    margin: float,
+    constants: Assumption21 | None,
+) -> SparseCoding:
+    """The same without the warning, for threads: Python's filters of warnings are shared by all of them."""
     d, D = M.shape
     check_finite("M", M, remedy="a dictionary has finite entries")
     if not bool((M.norm(dim=0) > 0).all()):
@@ -175,14 +193,17 @@ def sparse_coding(
         raise CallError(
             f"Assumption 2.1 with d={d}, k={k:g}: {'; '.join(broken)}. Change the law, or name other constants"
         )
-    if k > d**0.499:
-        warnings.warn(
-            f"k={k:g} > d^0.499 = {d**0.499:.4g}: Section 2 assumes the contrary. The mixture of size (k/d)||x|| "
-            "that clean training hides is then above 1/k on clean points (Section 6.2), and no theorem applies",
-            SparseCodingWarning,
-            stacklevel=2,
-        )
     return SparseCoding(M.to(torch.float64), star, law, float(k), sigma_x, spike, margin)
+
+
+def too_dense(d: int, k: float) -> str:
+    """What follows from a k that Section 2 does not allow; empty where it does."""
+    if k <= d**0.499:
+        return ""
+    return (
+        f"k={k:g} > d^0.499 = {d**0.499:.4g}: Section 2 assumes the contrary. The mixture of size (k/d)||x|| "
+        "that clean training hides is then above 1/k on clean points (Section 6.2), and no theorem applies"
+    )
 
 
 def signed_entries(

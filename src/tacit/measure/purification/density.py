@@ -18,12 +18,3 @@ def participation(rows: Float[Tensor, "n d"], M: Float[Tensor, "d D"]) -> Float[
         raise CallError("a perturbation of length 0 is spread over nothing: leave it out")
     squares = (c / largest).square()
     return squares.sum(1).square() / squares.square().sum(1)
-
-
-def spread(rows: Float[Tensor, "n d"], M: Float[Tensor, "d D"], share: float = 0.9) -> Tensor:
-    """The least number of features that hold this share of a perturbation's squared length, (n,)."""
-    if not 0 < share <= 1:
-        raise CallError(f"share={share:g}: it is a number above 0, at most 1")
-    squares = coordinates(rows, M).square().sort(1, descending=True).values
-    held = squares.cumsum(1) / squares.sum(1, keepdim=True)
-    return (held < share - 1e-12).sum(1) + 1

@@ -5,7 +5,7 @@ from typing import Literal, get_args
 
 import torch
 
-from tacit.base.checks import check_finite
+from tacit.base.checks import check_finite, check_signs
 from tacit.base.shapes import Numbers, Rows
 from tacit.errors import CallError
 from tacit.nets.symmetric import SymmetricNet
@@ -25,6 +25,10 @@ def check_call(
     if net.ensemble:
         raise CallError("train_symmetric trains one net: pass the members one by one")
     net.check_finite("a start must be finite")
+    if bool((net.b < 0).any()):
+        raise CallError(
+            f"the least bias is {float(net.b.min()):g}: biases are thresholds, 0 or above"
+        )
     if not len(stages):
         raise CallError("stages: give at least one Stage")
     if noise not in get_args(Noise):
@@ -51,5 +55,4 @@ def check_batch(net: SymmetricNet, x: Rows, y: Numbers) -> None:
             f"{net.w.device}: they must agree"
         )
     check_finite("x", x)
-    if not bool((y.abs() == 1).all()):
-        raise CallError("y: labels are -1 or +1")
+    check_signs(y)

@@ -28,8 +28,6 @@ MOST_ASLEEP = (
     0.9  # share of awake neurons from which all are taken: copies cost more than they save
 )
 
-ROWS = 2048  # points at once where many are looked at
-
 Neurons = Float[Tensor, " h"]
 
 
@@ -62,6 +60,12 @@ class Course:
     def net(self) -> SymmetricNet:
         """A copy of the net as it is now."""
         return SymmetricNet(self.w * self.pending.unsqueeze(1), self.b, self.sigma)
+
+    def centre(self) -> None:
+        """No bias below 0, and the common bias is their mean again, which the noise follows."""
+        b = self.b.clamp_min_(0)
+        self.level = float(b.mean())
+        self.own = b - self.level
 
     def wake_all(self) -> None:
         """Every pending scale multiplied in."""
@@ -131,22 +135,6 @@ def awake(course: Course, x: Rows, norm: Norm | None, radius: float, negligible:
     return Awake(None, course.w, b, z, u, None)
 
 
-def felt(
-    net: SymmetricNet, x: Rows, norm: Norm, radius: float, negligible: float = 2.0**-24
-) -> tuple[SymmetricNet, float]:
-    """The net without the neurons that no perturbation within the radius wakes at these points.
-
-    Also a bound on what f changes by there: attacks on a third of the neurons take a third of the time.
-    """
-    course = Course.begun(net)
-    top = torch.stack([largest(course.w @ part.T) for part in x.split(ROWS)]).amax(0)
-    size = course.norm if norm.order == 2 else norm.dual(course.w)
-    u = in_noise(top + radius * size - course.b, net.sigma)
-    up = u > -quantile_of(negligible)
-    lost = smoothed_relu(u[~up], 1.0).sum() * net.sigma if net.sigma else torch.zeros(())
-    return SymmetricNet(net.w[up], net.b[up], net.sigma), float(lost)
-
-
 def largest(z: Float[Tensor, "a n"]) -> Float[Tensor, " a"]:
     """max_n |z_in| of each row."""
     return torch.maximum(z.amax(1), z.amin(1).neg_())
@@ -182,8 +170,9 @@ def moved_on(
     assert who.asleep is not None
     slope = torch.where(who.asleep, 2 * chance(who.u), 0.0)
     course.left_out.add_(slope, alpha=eta * weight)
-    output = torch.where(who.asleep, smoothed_relu(who.u, 1.0), 0.0).sum() * course.sigma
-    course.output_left_out = max(course.output_left_out, float(output))
+    if course.sigma:
+        output = torch.where(who.asleep, smoothed_relu(who.u, 1.0), 0.0).sum() * course.sigma
+        course.output_left_out = max(course.output_left_out, float(output))
 
 
 def quantile_of(negligible: float) -> float:

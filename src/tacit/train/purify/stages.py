@@ -38,7 +38,12 @@ class Stage:
             value = getattr(self, name)
             if not (value >= 0 and math.isfinite(value)):
                 raise CallError(f"{name}={value:g}: it is a finite number >= 0")
-        if self.ceiling <= 0:
+        if self.eta * self.decay >= 1:
+            raise CallError(
+                f"eta={self.eta:g} with decay={self.decay:g}: one step of the regulariser would turn the weights "
+                "round; lower one of them"
+            )
+        if not self.ceiling > 0:
             raise CallError(f"ceiling={self.ceiling:g}: the bias grows up to a positive number")
 
     def grown(self, bias: float) -> float:

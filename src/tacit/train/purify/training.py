@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 import torch
 from jaxtyping import Float
@@ -97,9 +96,9 @@ def train_symmetric(
         for x, y in taken(source, stage.steps, count, step):
             if step == 0:
                 check_batch(net, x, y)
+            course.sigma = stage.noise * course.level
             if step in record:
                 history.append(Snapshot(step, course.net()))
-            course.sigma = stage.noise * course.level
             who = awakened(course, x, attacker, negligible)
             watch.see(step, who, course, x)
             if attacker is not None:
@@ -165,6 +164,7 @@ def one_step(
         grown = (seen.by_bias * each).sum(1).mul_(stage.eta * stage.bias_step)
         index = slice(None) if who.index is None else who.index
         course.own[index] += grown
+        course.centre()
     weight = float((pull * x.norm(dim=1)).mean()) if who.asleep is not None else 0.0
     moved_on(course, who, seen.slope.mul_(each), x, stage.eta, stage.decay, weight)
     return softplus(-margin).mean()
@@ -199,7 +199,7 @@ def set_batches(
 def taken(source: Iterator[Batch], steps: int, count: int, done: int) -> Iterator[Batch]:
     """That many batches, and a call error where there are fewer."""
     for k in range(steps):
-        found = next(islice(source, 1), None)
+        found = next(source, None)
         if found is None:
             raise CallError(f"the batches ended after {done + k} steps: the stages have {count}")
         yield found

@@ -22,13 +22,13 @@ class Watch:
     threshold: float = quantile(FIRES)
 
     def see(self, step: int, who: Awake, course: Course, x: Rows) -> None:
-        """Weights that nothing moves only shrink, and a bias never falls: once silent, the net stays so."""
+        """Weights and biases that nothing moves do not help: once silent, the net stays so."""
         best = int(torch.argmax(who.u))
         if not float(who.u[best]) <= -self.threshold:  # NaN is told by its loss
             self.quiet, self.since = 0, step + 1
             return
         self.quiet += len(x)
-        if step > 0 and self.quiet < SURE:
+        if self.quiet < SURE:
             return
         b = float(course.b[best])
         reached = b + float(who.u[best]) * course.sigma if course.sigma else 0.0
@@ -36,10 +36,10 @@ class Watch:
             f"the bias {b:.4g} (noise {course.sigma:.3g}) is above what any neuron reaches, {reached:.4g} with "
             "the attacker's help"
         )
-        if step == 0:
+        if self.since == 0:
             raise CallError(
-                f"before the first step {told}: no neuron can ever fire. Lower the bias, start with larger "
-                "weights, or raise the noise"
+                f"from the first step on {told}, on {self.quiet} points: no neuron can ever fire. Lower the "
+                "bias, start with larger weights, or raise the noise"
             )
         raise RunError(
             f"step {self.since}: {told}, on {self.quiet} points in a row: the bias outgrew the signal. Lower its "

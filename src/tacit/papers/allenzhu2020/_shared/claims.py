@@ -16,6 +16,11 @@ def share_of(held: xr.DataArray, of: int = 1) -> Estimate:
     return crossed(values, ends=(0.0, 1.0), of=of)
 
 
+def without_margin(values: xr.DataArray) -> str:
+    """What the same is where the margin is 0, as in the paper, for a claim's text."""
+    return f"without a margin {float(values.mean()):.2f}"
+
+
 def holds_in(
     judge: Judge, id: str, text: str, expected: Expected, held: xr.DataArray, because: str = ""
 ) -> Claim:
@@ -23,5 +28,6 @@ def holds_in(
     (trainings,) = (size for dim, size in held.sizes.items() if dim != "point")
     if trainings >= ENOUGH:
         return for_every(judge, id, text, expected, held.mean("point"), because)
-    text = f"{text} (mean over {trainings} trainings)"
+    each = held.mean("point")
+    text = f"{text} (mean over {trainings} trainings, {float(each.min()):.3f} to {float(each.max()):.3f})"
     return judge(id, text, expected, share_of(held), because=because)

@@ -5,7 +5,7 @@ import math
 from jaxtyping import Bool
 from torch import Tensor
 
-from tacit.attack import broken_by, fgm, pgd
+from tacit.attack import allenzhu2020_dense, broken_by, fgm, pgd
 from tacit.data.sparse_coding import SparseCoding, SparseSamples
 from tacit.nets.tensors import TensorNet
 
@@ -24,7 +24,7 @@ def outlives(
     """
     x, y = samples.x, samples.y
     kept = (y * net(x) > 0) if held is None else held.clone()
-    dense = (model.M @ model.w_star).sign().to(x)
+    dense = allenzhu2020_dense(model.M, model.w_star).sign().to(x)
     kept &= ~broken_by(net, x, y, radius * dense, signed=True)
     for attack in ("fgm", "pgd"):
         left = kept.nonzero().squeeze(1)

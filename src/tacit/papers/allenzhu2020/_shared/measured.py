@@ -116,5 +116,10 @@ def strongest(
 def objective(config: Finite, net: SymmetricNet, samples: SparseSamples) -> float:
     """The clean objective: mean log(1 + exp(-y f)) + decay sum_i (||w_i||^2/2 + ||w_i||^3/3)."""
     loss = float(softplus(-samples.y * net(samples.x)).double().mean())
+    return loss + regulariser(config, net)
+
+
+def regulariser(config: Finite, net: SymmetricNet) -> float:
+    """decay sum_i (||w_i||^2/2 + ||w_i||^3/3)."""
     size = net.w.double().norm(dim=1)
-    return loss + config.decay * float((size**2 / 2 + size**3 / 3).sum())
+    return config.decay * float((size**2 / 2 + size**3 / 3).sum())

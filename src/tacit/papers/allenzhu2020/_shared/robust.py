@@ -24,7 +24,6 @@ def withstood(
     *,
     seed: int,
     norm: float = 2,
-    steps: int = STEPS,
 ) -> dict[str, Seen]:
     """Which points are right as they are (`clean`), after `universal`, after `fgm`, after both and PGD (`worst`).
 
@@ -43,7 +42,7 @@ def withstood(
     stepped = worst.clone()
     if len(left):
         found = pgd(
-            net, x[left], y[left], [radius], norm=norm, starts=STARTS, steps=steps, seed=seed
+            net, x[left], y[left], [radius], norm=norm, starts=STARTS, steps=STEPS, seed=seed
         )
         stepped[left] = ~found.broken[0]
     return {"clean": clean, "universal": universal, "fgm": gradient, "worst": stepped}
@@ -59,8 +58,3 @@ def awake_part(net: SymmetricNet, x: Rows, radius: float, norm: float = 2) -> Sy
 def accuracy(net: SymmetricNet, samples: SparseSamples) -> float:
     """The share of points with y f > 0."""
     return float(((samples.y * net(samples.x)) > 0).double().mean())
-
-
-def means(seen: dict[str, Seen]) -> dict[str, float]:
-    """Shares."""
-    return {name: float(held.double().mean()) for name, held in seen.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from tacit.errors import CallError
 from tacit.papers._shared.checks import check_at_least, check_positive, check_unique
@@ -50,8 +50,9 @@ class Finite:
     """The finite setting in which it all shows (d = 200, k = 6), as settings.
 
     x = M z + xi in dimension `d` with `D` features (0: d of them); |z| = 1 with probability `largest`/D, uniform
-    on [1, `spread`]/sqrt(k) with probability `small` k/D; Gaussian noise `sigma_x`, spikes of size k^-0.501 with
-    d E[xi''^2] = `spike`; z is redrawn until |<w*, z>| >= `margin` (ours; 0: as in the paper). `star`: w* of
+    on [1, `spread`]/sqrt(k) with probability `small` k/D (`constant` is Assumption 2.1's Omega, and
+    its inverse the O); Gaussian noise `sigma_x`, spikes of size k^-0.501 with d E[xi''^2] = `spike`;
+    z is redrawn until |<w*, z>| >= `margin` (ours; 0: as in the paper). `star`: w* of
     random signs, or of sizes between 1/2 and 3/2 besides. `m` neurons from N(0, `init`^2); the bias starts at
     `start_bias` init sqrt(ln d), grows by eta `growth`/d up to `ceiling`/sqrt(k), and the noise is `noise` times
     the bias. Fresh batches of `batch` points. Clean training: `clean_steps` of lengths `clean_eta`; adversarial
@@ -68,6 +69,7 @@ class Finite:
     largest: float = 2.0
     small: float = 0.4
     spread: float = 1.5
+    constant: float = 0.1
     sigma_x: float = 0.4
     spike: float = 0.0
     margin: float = 1.0
@@ -86,7 +88,18 @@ class Finite:
 
     def __post_init__(self) -> None:
         for name in (
-            *("d", "k", "m", "largest", "small", "init", "start_bias", "ceiling", "noise"),
+            *(
+                "d",
+                "k",
+                "m",
+                "largest",
+                "small",
+                "constant",
+                "init",
+                "start_bias",
+                "ceiling",
+                "noise",
+            ),
             *("batch", "pure_steps", "pure_eta", "tau"),
         ):
             check_positive(name, (getattr(self, name),))
@@ -151,6 +164,7 @@ class Finite:
         return (Leg(self.clean_steps, self.clean_eta, begin="features"),)
 
 
+Setting = TypeVar("Setting", bound=Finite)
 FIELDS = tuple(each.name for each in fields(Finite))
 
 
@@ -218,7 +232,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def varied(config: Finite, name: str) -> Finite:
+def varied(config: Setting, name: str) -> Setting:
     """The config in that setting."""
     changed = dict(VARIANTS[name][1])
     if changed.get("D") == -1:

@@ -4,6 +4,7 @@ import xarray as xr
 
 from tacit.lab import Bench, Claim, Expected
 from tacit.papers._shared.universal import for_every
+from tacit.papers.allenzhu2020._shared.claims import without_margin
 from tacit.papers.allenzhu2020._shared.settings import regime_of
 from tacit.papers.allenzhu2020.angles.settings import Turned
 
@@ -13,24 +14,26 @@ SMALL, LARGE = 0.15, 0.85
 
 def claims(data: xr.Dataset, config: Turned, bench: Bench) -> tuple[Claim, ...]:
     """Four medians over the neurons that fire, their order, and how many fire."""
-    judge = bench.claims(WHERE, source="words", bar="ours: small read as .15, large as .85, of the median",
-                         regime=regime_of(config))  # fmt: skip
+    bar = "ours: .15 for small and .85 for large, where the paper has 'such as' .2 and .8"
+    judge = bench.claims(WHERE, source="words", bar=bar, regime=regime_of(config))
     why = (
         "neurons win features that they lean to at the start: the winning coordinate alone is about "
         "sqrt(2 log(m d)/d) of ||w0||, which falls below .15 only from d of about 1,500 on"
     )
     rows = (
         ("start.clean", "theta(w0, w): clean training turns features far", Expected(max=SMALL),
-         data.start_clean, why),
-        ("start.pure", "theta(w0, w'): so does all of training", Expected(max=SMALL), data.start_pure, why),
+         "start_clean", why),
+        ("start.pure", "theta(w0, w'): clean and adversarial training together turn features far",
+         Expected(max=SMALL), "start_pure", why),
         ("clean.pure", "theta(w, w'): adversarial training turns them little", Expected(min=LARGE),
-         data.clean_pure, ""),
+         "clean_pure", ""),
     )  # fmt: skip
     made = [
-        for_every(judge, id, f"{text} (median over neurons that fire)", expected, values.median("neuron"), why)
-        for id, text, expected, values, why in rows
+        for_every(judge, id, f"{text} (median over neurons that fire; {bare(data, name)})", expected,
+                  data[name].median("neuron"), why)
+        for id, text, expected, name, why in rows
     ]  # fmt: skip
-    text = "theta(w_i, w_j): features differ from one another (median over pairs)"
+    text = f"theta(w_i, w_j): features differ from one another (median over pairs; {bare(data, 'pair_median')})"
     made.append(for_every(judge, "pairs", text, Expected(max=SMALL), data.pair_median))
     above = (data.clean_pure > data.start_clean) & (data.clean_pure > data.start_pure)
     share = above.sum("neuron") / data.clean_pure.count("neuron")
@@ -41,3 +44,9 @@ def claims(data: xr.Dataset, config: Turned, bench: Bench) -> tuple[Claim, ...]:
     ours = judge.but(source="ours", bar="ours: a tenth, or too few tell")
     made.append(for_every(ours, "alive", text, Expected(min=0.1), data.alive))
     return tuple(made)
+
+
+def bare(data: xr.Dataset, name: str) -> str:
+    """The same without a margin: the mean over trainings of the median over neurons."""
+    values = data[f"printed_{name}"]
+    return without_margin(values.median("neuron") if "neuron" in values.dims else values)

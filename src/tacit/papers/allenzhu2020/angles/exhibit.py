@@ -15,6 +15,7 @@ from tacit.lab import Bench, Outcome
 from tacit.measure.purification.angles import angles
 from tacit.papers.allenzhu2020._shared.measured import alive
 from tacit.papers.allenzhu2020._shared.nets import start_of, trained
+from tacit.papers.allenzhu2020._shared.settings import varied
 from tacit.papers.allenzhu2020.angles.claims import claims
 from tacit.papers.allenzhu2020.angles.figure import BINS
 from tacit.papers.allenzhu2020.angles.figure import draw as draw
@@ -25,6 +26,10 @@ def run(config: Turned, bench: Bench) -> Outcome:
     """Train or take the nets, and measure."""
     seeds = bench.seeds(config.repeats)
     data = bench.part("angles", partial(turned, config, bench, seeds))
+    few = seeds[: config.few]
+    bare = bench.part("printed", partial(turned, varied(config, "printed"), bench, few))
+    bare = bare.drop_vars("pairs").rename(seed="few")
+    data = data.merge(bare.rename({name: f"printed_{name}" for name in bare}))
     return Outcome(data, claims(data, config, bench))
 
 

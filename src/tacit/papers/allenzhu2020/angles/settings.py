@@ -3,19 +3,26 @@
 from dataclasses import dataclass
 
 from tacit.lab import Exhibit
-from tacit.papers._shared.checks import check_positive
+from tacit.papers._shared.checks import check_at_least, check_positive
 from tacit.papers.allenzhu2020._shared.settings import PAPER, SMOKE, Finite
 
 
 @dataclass(frozen=True)
 class Turned(Finite):
-    """The weights of `repeats` trainings at the start, after clean and after adversarial training."""
+    """The weights of `repeats` trainings at the start, after clean and after adversarial training.
+
+    `few` trainings are looked at without a margin too.
+    """
 
     repeats: int = 6
+    few: int = 3
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_positive("repeats", (self.repeats,))
+        check_positive("few", (self.few,))
+        check_at_least(
+            "repeats", (self.repeats,), self.few, "few of them are looked at without a margin"
+        )
 
 
 EXHIBITS = (
@@ -25,9 +32,9 @@ EXHIBITS = (
         where="Section 1, the principle of feature purification; Figure 2, the theory's side",
         claim="clean training turns features far, adversarial training little; features differ from one another",
         scales={
-            "smoke": Turned(**SMOKE, repeats=2),
+            "smoke": Turned(**SMOKE, repeats=2, few=2),
             "laptop": Turned(),
-            "paper": Turned(**PAPER, repeats=3),
+            "paper": Turned(**PAPER),
         },
     ),
 )

@@ -132,7 +132,8 @@ def under_noise(data: xr.Dataset, config: WarmUp, judge: Judge) -> Iterator[Clai
         yield judge("noise.linear", text, Expected(max=GOOD), most(each))
         counts = at.polynomial.sel(d=largest)
         found = [proportion(int(c), n, of=len(counts), over="samples") for c in counts.values]
-        text = f"at sigma_x = 1, d = {largest:,} no polynomial of degree {listed(config.degrees)} has (the most)"
+        tried = listed(config.degrees)
+        text = f"at sigma_x = 1, d = {largest:,} no polynomial of degree {tried} is accurate (the most)"
         why = "see noise.ones: powers tell the coordinates with |z_i| = 1 from noise"
         yield judge("noise.polynomial", text, Expected(max=GOOD), most(found), because=why,
                     where="Section 3, footnote 3")  # fmt: skip

@@ -117,7 +117,7 @@ def radii(config: WarmUp, bench: Bench, d: int) -> xr.Dataset:
 def label_radius(
     t: Float[Tensor, "n d"], law: HiddenLaw
 ) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
-    """How far the nearest hidden vector of the other label is, where t = y z has sum t >= 0: both ends.
+    """How far the nearest hidden vector of the other label or of sum 0 is, where t = y z has sum t >= 0.
 
     Each coordinate stays in its part of {0} u [1/sqrt(k), 1] (and its negative), or goes to a lower one.
     """

@@ -32,6 +32,6 @@ def claims(data: xr.Dataset, config: FromPure, bench: Bench) -> tuple[Claim, ...
     ours = judge.but(source="ours", bar="ours: that of Theorem 5.3 here")
     text = "one neuron a feature stays robust all the same: accuracy under the worst attack"
     held = data.worst.sel(course="longer")
-    why = "ten times the steps accumulate enough to break a part of the points"
+    why = f"{config.times} times the steps accumulate enough to break a part of the points"
     made.append(holds_in(ours, "robust", text, Expected(min=0.85), held, why))
     return tuple(made)

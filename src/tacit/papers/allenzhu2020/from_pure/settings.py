@@ -16,7 +16,7 @@ class FromPure(Finite):
 
     repeats: int = 6
     points: int = 500
-    times: int = 10
+    times: int = 4
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -41,7 +41,7 @@ EXHIBITS = (
         scales={
             "smoke": FromPure(**SMOKE, repeats=2, points=100, times=3),
             "laptop": FromPure(),
-            "paper": FromPure(**PAPER, repeats=3),
+            "paper": FromPure(**PAPER),
         },
     ),
 )

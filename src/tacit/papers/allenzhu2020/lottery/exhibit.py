@@ -2,8 +2,9 @@ r"""Section 6.1 and Appendices B and C: which neuron wins which feature, step by
 
 At each moment the sets of Definitions B.1 and B.3 are formed, with sigma_w from the bias (Definition C.12; at the
 start it is sigma_0) and the constants of Lemma B.2, and compared with those at the start. Theorem C.1's T_b =
-d^2 sigma_0/(k eta), with constant 1, parts the phases; T_e, from which on the bias stays, is where it reached its
-ceiling. Shares of an empty set are left out.
+d^2 sigma_0/(k eta), with constant 1, parts the phases; Theorem D.1 is read from the step on at which the bias has
+reached its ceiling and stays (ours: T_e = d/(eta Xi_2 log d) is earlier here).
+Shares of an empty set are left out.
 
 **Claim E.3.** The negative gradient of neuron i along M w* is E[l' slope_i y <M w*, x>], over fresh points.
 
@@ -34,7 +35,7 @@ from tacit.measure.purification.lottery import (
 )
 from tacit.measure.purification.mixture import coordinates
 from tacit.nets import SymmetricNet
-from tacit.papers.allenzhu2020._shared.measured import alive, strongest
+from tacit.papers.allenzhu2020._shared.measured import alive, regulariser, strongest
 from tacit.papers.allenzhu2020._shared.nets import (
     attacker_of_leg,
     batches_of,
@@ -43,6 +44,7 @@ from tacit.papers.allenzhu2020._shared.nets import (
     start_of,
     world,
 )
+from tacit.papers.allenzhu2020._shared.robust import accuracy
 from tacit.papers.allenzhu2020.lottery.claims import claims
 from tacit.papers.allenzhu2020.lottery.figure import animate as animate
 from tacit.papers.allenzhu2020.lottery.figure import draw as draw
@@ -91,6 +93,8 @@ def one_training(config: Lottery, bench: Bench, seed: int) -> xr.Dataset:
         {
             **sets_at(config, model.M, model.w_star, net, first, constants, i == 0),
             **pull_at(samples, model.M @ model.w_star, net),
+            "accuracy": accuracy(net, samples),
+            "cost": regulariser(config, net),
         }
         for i, net in enumerate(nets)
     ]
@@ -195,7 +199,7 @@ def filmed(config: Lottery, bench: Bench, seed: int) -> xr.Dataset:
     sign = model.w_star.sign()
     table = np.stack([(coordinates(net.w[chosen], model.M) * sign).numpy() for net in nets])
     dense = config.tau * allenzhu2020_dense(model.M, model.w_star).to(samples.x)
-    right = [float((samples.y * net(samples.x) > 0).double().mean()) for net in nets]
+    right = [accuracy(net, samples) for net in nets]
     held = [
         float((~broken_by(net, samples.x, samples.y, dense, signed=True)).double().mean())
         for net in nets

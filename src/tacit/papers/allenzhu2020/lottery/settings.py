@@ -39,6 +39,11 @@ class Lottery(Finite):
         last = sum(self.clean_steps)
         if not (min(self.moments) == 0 and max(self.moments) == last):
             raise CallError(f"moments: they begin with 0 and end with {last}, the last clean step")
+        if len(self.moments) < 3 or last <= self.phase:
+            raise CallError(
+                f"moments: some of them lie before T_b = {self.phase:.0f} steps and some after; give more, or "
+                "train longer"
+            )
 
     @property
     def excess(self) -> float:
@@ -51,8 +56,13 @@ class Lottery(Finite):
         return self.d**2 * self.init / (self.k * self.clean_eta[0])
 
     @property
+    def early(self) -> float:
+        """T_a = d sigma_0 log^2.5 d/eta, with constant 1 and the first step length (Theorem C.1)."""
+        return self.d * self.init * math.log(self.d) ** 2.5 / self.clean_eta[0]
+
+    @property
     def settled(self) -> int:
-        """T_e: the steps after which the bias has reached its ceiling (all of them, if it does not)."""
+        """The steps after which the bias has reached its ceiling (all of them, if it does not)."""
         bias, top, done = (
             self.start_bias * self.init * math.sqrt(math.log(self.d)),
             self.ceiling / math.sqrt(self.k),
@@ -83,7 +93,7 @@ EXHIBITS = (
                 frames=6,
             ),
             "laptop": Lottery(),
-            "paper": Lottery(**PAPER, repeats=3),
+            "paper": Lottery(**PAPER),
         },
     ),
 )

@@ -22,6 +22,9 @@ SMALL = {
         "the purified net's robust error at tau (worst attack)",
     ),
     "moved": ("Theorem 5.3(c)", "sum ||w - w'||^2 over sum ||w||^2"),
+    "pure_error": ("Theorem 5.3", "the clean error after adversarial training"),
+    "theta_start": ("Section 1", "theta(w0, w), the median over neurons that fire"),
+    "mixture_pure": ("Section 5.1", "the purified net's mean mixture coefficient over alpha"),
 }
 
 

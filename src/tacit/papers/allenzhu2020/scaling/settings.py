@@ -22,7 +22,7 @@ class Rule:
     trainings each, tried on `points` fresh points. Quantities that may be 0 count as half a point at least.
     """
 
-    d: tuple[int, ...] = (50, 80, 120, 200)
+    d: tuple[int, ...] = (50, 100, 200)
     margin: tuple[float, ...] = (1.0, 0.0)
     power: float = 0.36
     pure: int = 2000

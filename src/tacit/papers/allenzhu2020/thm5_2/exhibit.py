@@ -62,9 +62,9 @@ def one_net(
     beta = torch.where(beside, found.beta, 0.0)
     along = net.w.double() @ (model.M @ model.w_star)
     table = coordinates(net.w, model.M)
-    # one feature holds most of the neuron, and it is the only one in N_i
+    # one feature holds most of the neuron, and no other is in N_i
     share = table.square().amax(1) / table.square().sum(1)
-    alone = who & (lots.pot.sum(1) <= 1) & (share >= ONE_FEATURE)
+    alone = who & (lots.pot.sum(1) <= 1) & (share >= ONE_FEATURE) & (found.alpha > ONE_FEATURE)
     here = found.alpha[who].clamp_min(1e-9)
     v = (found.beta[who] * model.w_star / here.unsqueeze(1)) @ model.M.T
     x = fresh_points(config, bench, seed, config.points).x.double()

@@ -29,7 +29,7 @@ EXHIBITS = (
         scales={
             "smoke": Mixed(**SMOKE, repeats=2, points=100),
             "laptop": Mixed(),
-            "paper": Mixed(**PAPER, repeats=3),
+            "paper": Mixed(**PAPER),
         },
     ),
 )

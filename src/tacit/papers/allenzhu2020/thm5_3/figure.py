@@ -92,6 +92,13 @@ def beside(axes: Axes, data: xr.Dataset, config: Adversarial) -> None:
     for name in ("from_random", *config.attackers):
         here = data.sel(training=name)
         rows.append((TRAININGS[name], here.other_worst, here.other_own))
+    rows.append(
+        (
+            VARIANTS["printed"][0],
+            data.printed_worst.sel(net="pure"),
+            data.printed_worst.sel(net="clean"),
+        )
+    )
     for name in config.variants:
         here = data.sel(variant=name)
         rows.append(
@@ -102,7 +109,7 @@ def beside(axes: Axes, data: xr.Dataset, config: Adversarial) -> None:
             )
         )
     at = np.arange(len(rows))[::-1]
-    settings = len(rows) - len(config.variants)
+    settings = len(rows) - len(config.variants) - 1
     for place, (index, (_label, worst, second)) in zip(at, enumerate(rows), strict=True):
         values = worst.mean("point").values
         axes.plot(values, np.full(len(values), place), "D", color="C3", alpha=0.65, markersize=5)
@@ -116,8 +123,7 @@ def beside(axes: Axes, data: xr.Dataset, config: Adversarial) -> None:
     axes.plot([], [], "D", color="C3", label="worst attack")
     axes.plot([], [], "o", color="C2", label="the training's own attacker")
     axes.plot([], [], "s", color="C0", label="worst attack before it")
-    if config.variants:
-        axes.axhline(len(config.variants) - 0.5, color="0.8", linewidth=1)
+    axes.axhline(len(config.variants) + 0.5, color="0.8", linewidth=1)
     axes.set_yticks(at, [row[0] for row in rows], fontsize="small")
     axes.set(xlim=(-0.03, 1.03), ylim=(-0.6, len(rows) - 0.4), xlabel="accuracy")
     axes.set_title("other attackers in training, other data")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from tacit.errors import CallError
 from tacit.lab import Exhibit
 from tacit.papers._shared.checks import check_positive, check_unique
-from tacit.papers.allenzhu2020._shared.settings import SMOKE, Dictionary, Finite
+from tacit.papers.allenzhu2020._shared.settings import PAPER, SMOKE, Dictionary, Finite
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ EXHIBITS = (
         claim="clean training is broken at k^-2, adversarial training withstands k^-1.75",
         scales={
             "smoke": Box(
-                **SMOKE,  # type: ignore[arg-type]
+                **SMOKE,
                 repeats=1,
                 points=40,
                 shown=20,
@@ -62,7 +62,11 @@ EXHIBITS = (
             ),
             "laptop": Box(dictionaries=("identity",)),
             "paper": Box(
-                d=2000, k=13.0, m=20_000, pure_steps=4000, repeats=6, points=2000, shown=500
+                **PAPER,
+                pure_steps=4000,
+                repeats=6,
+                points=2000,
+                shown=500,
             ),
         },
     ),

@@ -23,8 +23,8 @@ WHERE = {
     "tangent": "Theorem 5.6",
 }
 REGIME = (
-    "outside: Theorem G.1 has tau = d^-c with c < 5e-6; here tau = k^-1.75 at k = {k:g}, d = {d}, "
-    "and |<w*, z>| >= {margin:g} is ours"
+    "outside: Theorem G.1 has tau = d^-c with c < 5e-6; here tau = k^-1.75 at k = {k:g}, d = {d}; "
+    "|<w*, z>| >= {margin:g} is ours, and the nets, not the learners, were trained with noise"
 )
 
 

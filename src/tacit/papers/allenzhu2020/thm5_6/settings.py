@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tacit.lab import Exhibit
 from tacit.papers._shared.checks import check_at_least, check_positive
-from tacit.papers.allenzhu2020._shared.settings import SMOKE, Dictionary, Finite
+from tacit.papers.allenzhu2020._shared.settings import PAPER, SMOKE, Dictionary, Finite
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ EXHIBITS = (
         claim="linear, polynomial and tangent-kernel learners are not robust where the purified net is",
         scales={
             "smoke": Learners(
-                **SMOKE,  # type: ignore[arg-type]
+                **SMOKE,
                 repeats=1,
                 points=40,
                 count=2,
@@ -81,9 +81,7 @@ EXHIBITS = (
             ),
             "laptop": Learners(),
             "paper": Learners(
-                d=2000,
-                k=13.0,
-                m=20_000,
+                **PAPER,
                 pure_steps=4000,
                 repeats=6,
                 points=1000,

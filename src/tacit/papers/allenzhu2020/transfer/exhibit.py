@@ -1,8 +1,8 @@
 """Section 6.2: the dense direction does not depend on a net's randomness, which explains transfer attacks.
 
-Nets are trained apart, from other starts and on other batches of one dictionary. A universal direction is learned
-on the first alone, by descent on points (`tacit.attack.learned_universal`, which knows nothing of M), and used on
-the second, on a third of another width, and on the first after adversarial training. So are the FGM
+Two nets are trained apart, of different widths, from other starts and on other batches of one dictionary. A
+universal direction is learned on the first alone, by descent on points (`tacit.attack.learned_universal`, which
+knows nothing of M), and used on the second, and on the first after adversarial training. So are the FGM
 perturbations of the first, point by point.
 """
 
@@ -20,33 +20,36 @@ from tacit.lab import Bench, Outcome
 from tacit.nets import SymmetricNet
 from tacit.papers.allenzhu2020._shared.nets import fresh_points, trained, world
 from tacit.papers.allenzhu2020._shared.robust import awake_part
+from tacit.papers.allenzhu2020._shared.settings import varied
 from tacit.papers.allenzhu2020.transfer.claims import claims
 from tacit.papers.allenzhu2020.transfer.figure import draw as draw
 from tacit.papers.allenzhu2020.transfer.settings import Transferred
 
 STEPS = 20  # of the search for a direction, from each of its starts
-NETS = ("own", "other", "narrow", "pure")
+NETS = ("own", "other", "pure")
 
 
 def run(config: Transferred, bench: Bench) -> Outcome:
     """Train apart, learn on one, break the others."""
     seeds = bench.seeds(config.repeats)
     data = bench.part("transfer", partial(transferred, config, bench, seeds))
+    few = seeds[: config.few]
+    bare = bench.part("printed", partial(transferred, varied(config, "printed"), bench, few))
+    bare = bare[["universal", "fgm"]].rename(seed="few", universal="printed", fgm="printed_fgm")
+    data = data.merge(bare)
     return Outcome(data, claims(data, config, bench))
 
 
 def transferred(config: Transferred, bench: Bench, seeds: list[int]) -> xr.Dataset:
     """Every dictionary."""
     first = trained(config, bench, seeds, {"clean": config.clean, "pure": config.purified()})
-    second = trained(config, bench, seeds, {"clean": config.clean}, run=1)
     thin = replace(config, m=config.narrow)
-    third = trained(thin, bench, seeds, {"clean": config.clean}, run=2)
+    second = trained(thin, bench, seeds, {"clean": config.clean}, run=1)
 
     def one(seed: int) -> dict[str, np.ndarray]:
         nets = {
             "own": first["clean", seed],
             "other": second["clean", seed],
-            "narrow": third["clean", seed],
             "pure": first["pure", seed],
         }
         return of_dictionary(config, bench, seed, nets)

@@ -10,8 +10,7 @@ from tacit.papers.allenzhu2020.transfer.settings import Transferred
 
 LABELS = {
     "own": "the net it was learned on",
-    "other": "a net trained apart",
-    "narrow": "one of another width",
+    "other": "a narrower net trained apart",
     "pure": "the first net, purified",
 }
 

@@ -3,19 +3,22 @@
 from dataclasses import dataclass
 
 from tacit.lab import Exhibit
-from tacit.papers._shared.checks import check_positive, check_unique
+from tacit.papers._shared.checks import check_at_least, check_positive, check_unique
 from tacit.papers.allenzhu2020._shared.settings import PAPER, SMOKE, Finite
 
 
 @dataclass(frozen=True)
 class Transferred(Finite):
-    """In each of `repeats` dictionaries two nets trained apart, and a third of `narrow` neurons.
+    """In each of `repeats` dictionaries two nets trained apart, the second of `narrow` neurons.
 
-    A universal direction is learned on the first net from `learn` points; the others are tried on `points` fresh
+    In `few` of them also without a margin.
+
+    A universal direction is learned on the first net from `learn` points; both are tried on `points` fresh
     ones, along it at each of the `radii`.
     """
 
     repeats: int = 6
+    few: int = 3
     narrow: int = 1000
     learn: int = 300
     points: int = 500
@@ -23,8 +26,11 @@ class Transferred(Finite):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("repeats", "narrow", "learn", "points"):
+        for name in ("repeats", "few", "narrow", "learn", "points"):
             check_positive(name, (getattr(self, name),))
+        check_at_least(
+            "repeats", (self.repeats,), self.few, "few of them are tried without a margin"
+        )
         check_positive("radii", self.radii)
         check_unique("radii", self.radii)
 
@@ -39,13 +45,14 @@ EXHIBITS = (
             "smoke": Transferred(
                 **SMOKE,
                 repeats=2,
+                few=2,
                 narrow=150,
                 learn=100,
                 points=100,
                 radii=(0.2, 0.35),
             ),
             "laptop": Transferred(),
-            "paper": Transferred(**PAPER, repeats=3, narrow=10_000),
+            "paper": Transferred(**PAPER, narrow=10_000),
         },
     ),
 )

@@ -321,9 +321,24 @@ def test_without_noise_it_is_below_the_exact_radius() -> None:
     assert (symmetric_radius(net, x, y).lower <= exact.upper * (1 + 1e-9)).all()
 
 
+@pytest.mark.parametrize("zeros", [1, 5])
+def test_neurons_without_bias_and_noise_are_linear(zeros: int) -> None:
+    """With b = 0 and no noise a neuron is <w, x>: the net of such neurons is linear, and its radius known."""
+    net = random_net(5, 3, 5, 0.0, False)
+    net = SymmetricNet(net.w, torch.where(torch.arange(5) < zeros, 0.0, net.b), 0.0)
+    x, y = its_own(net, 20, 8)
+    lower = symmetric_radius(net, x, y).lower
+    if zeros == 5:
+        exact = net(x).abs() / net.w.sum(0).norm()
+        torch.testing.assert_close(lower, exact, rtol=0.02, atol=0)
+    assert (lower <= minimal(net, x, y).radius * (1 + 1e-6)).all()
+
+
 def test_the_verb_gives_both_ends() -> None:
     net, (x, y) = purified(0.1), samples(2)
     both = radius(net, x, y)
+    torch.testing.assert_close(both.lower, symmetric_radius(net, x, y).lower)
+    torch.testing.assert_close(both.upper, minimal(net, x, y).radius)
     assert (both.lower > 0).all()
     assert (both.lower <= both.upper).all()
     single = replace(net, w=net.w.float(), b=net.b.float())
