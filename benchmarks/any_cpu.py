@@ -38,7 +38,9 @@ class Machine:
         """This process's, with nothing kept from another run."""
         free = {key: value for key, value in os.environ.items() if key not in HELD}
         kept = {"TACIT_MODELS": str(own / "models"), "XDG_CACHE_HOME": str(own / "cache")}
-        return {**free, **kept, **self.held, "OMP_NUM_THREADS": str(self.threads)}
+        # threads that wait do not spin: beside other work two of them would take four times as long
+        kept |= {"OMP_NUM_THREADS": str(self.threads), "GOMP_SPINCOUNT": "0"}
+        return {**free, **kept, **self.held}
 
 
 MACHINES = (

@@ -112,14 +112,22 @@ def labels() -> None:
 
 
 def relu() -> None:
-    """p = 1 in every net, and in the field that its first phase follows."""
+    """p = 1 in every net, in flows of several p at once, and in the field that a first phase follows."""
     from tacit.measure import alignment
     from tacit.nets import PolyReLUNet, TwoLayerNet
+    from tacit.train import gradient_flow
 
     for kind in (TwoLayerNet, PolyReLUNet):
         after(kind, lambda self: put(self, "p", 1.0))
     field = alignment.alignment_field
     swap(field, lambda w, x, y, _, *more, **named: field(w, x, y, 1.0, *more, **named))
+
+    def plain(*args: Any, powers: Any = None, **named: Any) -> Any:
+        return gradient_flow(
+            *args, powers=None if powers is None else torch.ones_like(powers), **named
+        )
+
+    swap(gradient_flow, plain)
 
 
 def leaning() -> None:

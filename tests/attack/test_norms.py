@@ -103,6 +103,8 @@ def test_a_projection_agrees_with_slsqp(norm, boxed):
         mine = norm.project(torch.tensor(z)[None], column(radius, 1), room)[0].numpy()
         theirs = found.x[:D] - found.x[D:]
         assert np.abs(mine - theirs).max() < 1e-4
+        # SLSQP may end a little outside the ball, by how much differs from CPU to CPU
+        theirs = theirs * min(1.0, radius / np.linalg.norm(theirs, norm.order))
         assert ((mine - z) ** 2).sum() <= ((theirs - z) ** 2).sum() + 1e-9
 
 

@@ -327,7 +327,7 @@ def test_every_sweep_finds_its_settings():
 def test_thm31_claims_at_a_small_size(bench):
     config = Generalise(
         D=150, K=4, sigma=(1e-3,), widths=(6, 40), inits=(1e-6, 0.0), h=20, log_loss=-20.0,
-        tests=5000, clusters=10, at=200, share=(0.03, 0.06), draws=6, repeats=1,
+        tests=20_000, clusters=10, at=200, share=(0.03, 0.06), draws=6, repeats=1,
     )  # fmt: skip
     outcome = thm3_1.run(config, bench)
     made = {c.id: c for c in outcome.claims}
