@@ -172,7 +172,7 @@ FIELDS = tuple(each.name for each in fields(Finite))
 class WithLight(Finite):
     """With a lighter setting for what is repeated a few times: fewer neurons, fewer and longer steps."""
 
-    light_m: int = 1000
+    light_m: int = 500
     light_steps: int = 700
     light_eta: float = 1.5
 

@@ -16,7 +16,7 @@ class FromPure(Finite):
 
     repeats: int = 6
     points: int = 500
-    times: int = 4
+    times: int = 3
 
     def __post_init__(self) -> None:
         super().__post_init__()

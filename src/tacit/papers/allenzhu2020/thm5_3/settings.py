@@ -29,8 +29,8 @@ class Adversarial(WithLight):
 
     repeats: int = 6
     few: int = 3
-    points: int = 500
-    certified: int = 100
+    points: int = 300
+    certified: int = 50
     attackers: tuple[str, ...] = ("pgd", "universal", "random", "weak")
     variants: tuple[str, ...] = ("spikes", "incoherent", "fewer", "unequal", "quiet")
 
@@ -69,7 +69,7 @@ EXHIBITS = (
             "laptop": Adversarial(),
             "paper": Adversarial(
                 **PAPER,
-                light_m=10_000,
+                light_m=5000,
                 light_eta=15.0,
                 certified=10,
                 attackers=("universal",),

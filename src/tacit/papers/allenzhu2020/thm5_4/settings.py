@@ -60,7 +60,7 @@ EXHIBITS = (
                 shown=20,
                 radii=(0.5, 1.0),
             ),
-            "laptop": Box(dictionaries=("identity",)),
+            "laptop": Box(m=1000, dictionaries=("identity",)),
             "paper": Box(
                 **PAPER,
                 pure_steps=4000,

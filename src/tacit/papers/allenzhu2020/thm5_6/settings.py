@@ -79,7 +79,7 @@ EXHIBITS = (
                 forms=10,
                 width=30,
             ),
-            "laptop": Learners(),
+            "laptop": Learners(m=1000),
             "paper": Learners(
                 **PAPER,
                 pure_steps=4000,

@@ -19,8 +19,8 @@ class Transferred(Finite):
 
     repeats: int = 6
     few: int = 3
-    narrow: int = 1000
-    learn: int = 300
+    narrow: int = 500
+    learn: int = 200
     points: int = 500
     radii: tuple[float, ...] = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5)
 
@@ -52,7 +52,7 @@ EXHIBITS = (
                 radii=(0.2, 0.35),
             ),
             "laptop": Transferred(),
-            "paper": Transferred(**PAPER, narrow=10_000),
+            "paper": Transferred(**PAPER, narrow=5000),
         },
     ),
 )
