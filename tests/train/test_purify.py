@@ -17,8 +17,8 @@ from tacit.attack.norms import known_norm
 from tacit.data.sparse_coding import SparseCoding, sparse_coding, two_level_law
 from tacit.errors import CallError, RunError
 from tacit.nets import SymmetricNet, symmetric_start
+from tacit.nets.fired import fired, second_half_counts, slopes
 from tacit.nets.smoothed import pair_by_bias, pair_slope, pair_value
-from tacit.train.purify.activation import fired, second_half_counts, slopes
 from tacit.train.purify.attackers import (
     Around,
     Attacker,

@@ -9,7 +9,7 @@ from torch import Tensor
 from tacit.attack.ball.starts import heaviest_neurons
 from tacit.attack.losses import Scores
 from tacit.base.shapes import Numbers, Rows
-from tacit.nets.smoothed import pair_slope, pair_value
+from tacit.nets.fired import fired, second_half_counts
 from tacit.nets.symmetric import SymmetricNet
 
 
@@ -25,15 +25,22 @@ class SymmetricTarget:
         return self.net(x)
 
     def with_pullback(self, x: Rows) -> tuple[Scores, Callable[[Scores], Rows]]:
-        """E f, and v -> v_n sum_i slope_ni w_i."""
-        net, z = self.net, self.net.before(x)
-        f = pair_value(z, net.b, net.sigma).sum(1)
-        slope = pair_slope(z, net.b, net.sigma)
+        """E f, and v -> v_n sum_i slope_ni w_i.
+
+        Slopes are right to the rounding of 1. Where they all round to 0, they are right to their own: even far
+        from every threshold a gradient points somewhere.
+        """
+        net = self.net
+        seen = fired(net.w @ x.T, net.b, net.sigma, second_half_counts(net.b, net.sigma))
 
         def pullback(cotangent: Scores) -> Rows:
-            return (slope * cotangent.unsqueeze(1)) @ net.w
+            gradient = (seen.slope * cotangent).T @ net.w
+            flat = ((gradient == 0).all(1) & (cotangent != 0)).nonzero().squeeze(1)
+            if len(flat):
+                gradient[flat] = (net.slopes(x[flat]) * cotangent[flat].unsqueeze(1)) @ net.w
+            return gradient
 
-        return f, pullback
+        return seen.f, pullback
 
 
 def both_signs(net: SymmetricNet) -> tuple[Float[Tensor, "k D"], Numbers]:

@@ -24,8 +24,8 @@ from tacit.attack.norms import Norm, known_norm
 from tacit.attack.symmetric import SymmetricTarget
 from tacit.base.shapes import Numbers, Rows
 from tacit.errors import CallError
+from tacit.nets.fired import slopes
 from tacit.nets.symmetric import SymmetricNet
-from tacit.train.purify.activation import slopes
 
 REACH = 2.5  # all steps of PGD together, in radii
 

@@ -21,9 +21,9 @@ from torch.nn.functional import softplus
 
 from tacit.base.shapes import Numbers, Rows
 from tacit.errors import CallError, RunError
+from tacit.nets.fired import Fired, fired, second_half_counts
 from tacit.nets.symmetric import SymmetricNet
 from tacit.train.descent.descend import batches as orders
-from tacit.train.purify.activation import Fired, fired, second_half_counts
 from tacit.train.purify.attackers import Around, Attacker
 from tacit.train.purify.checks import Noise, check_batch, check_call
 from tacit.train.purify.course import Awake, Course, awake, moved_on

@@ -82,8 +82,8 @@ class Finite:
     batch: int = 256
     clean_steps: tuple[int, ...] = (300, 700)
     clean_eta: tuple[float, ...] = (0.2, 1.5)
-    pure_steps: int = 2000
-    pure_eta: float = 0.7
+    pure_steps: int = 1000
+    pure_eta: float = 1.4
     tau: float = 0.35
 
     def __post_init__(self) -> None:
@@ -172,7 +172,7 @@ FIELDS = tuple(each.name for each in fields(Finite))
 class WithLight(Finite):
     """With a lighter setting for what is repeated a few times: fewer neurons, fewer and longer steps."""
 
-    light_m: int = 500
+    light_m: int = 1000
     light_steps: int = 700
     light_eta: float = 1.5
 
@@ -209,6 +209,7 @@ PAPER: dict[str, Any] = {
     "m": 20_000,
     "batch": 2048,
     "clean_eta": (2.0, 15.0),
+    "pure_steps": 2000,
     "pure_eta": 7.0,
     "decay": 1e-5,
     "tau": 0.22,

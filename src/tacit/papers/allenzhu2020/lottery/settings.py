@@ -22,7 +22,7 @@ class Lottery(Finite):
     moments: tuple[int, ...] = (0, 30, 60, 100, 150, 200, 300, 340, 375, 450, 600, 800, 1000)
     points: int = 1000
     shown: int = 6
-    frames: int = 40
+    frames: int = 30
 
     def __post_init__(self) -> None:
         super().__post_init__()

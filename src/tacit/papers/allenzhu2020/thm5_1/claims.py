@@ -49,7 +49,7 @@ def theorem(judge: Judge, data: xr.Dataset, config: CleanTraining) -> Iterator[C
         most = data.curve.sel(radius=beyond).max("radius")
         text = f"accuracy along M w* for every tau from {tau} to {max(beyond):g} (the largest)"
         yield for_every(c, "c.every", text, BROKEN, most)
-    long = f"after {config.times} times the steps, {config.light_m:,} neurons"
+    long = f"after {config.times} times the steps, {config.long_m:,} neurons"
     t = judge.but(where=f"{WHERE}, for every t")
     yield holds_in(
         t, "t.accuracy", f"clean accuracy {long}", ACCURATE, data.longer_clean,

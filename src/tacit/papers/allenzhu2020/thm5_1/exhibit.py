@@ -53,7 +53,7 @@ def run(config: CleanTraining, bench: Bench) -> Outcome:
     longer = config.longer(config.times)
     far = bench.part(
         "longer",
-        partial(followed, replace(config, m=config.light_m), bench, few, {"longer": longer}),
+        partial(followed, replace(config, m=config.long_m), bench, few, {"longer": longer}),
     )
     others = [
         bench.part(

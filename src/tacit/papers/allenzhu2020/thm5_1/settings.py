@@ -18,21 +18,22 @@ from tacit.papers.allenzhu2020._shared.settings import (
 class CleanTraining(WithLight):
     """Clean training of the finite setting in `repeats` trainings, each tried on `points` fresh points.
 
-    The universal perturbation has each of the `radii`. `few` nets of the lighter setting go on to `times` the
+    The universal perturbation has each of the `radii`. `few` nets of `long_m` neurons go on to `times` the
     steps, and as many are trained in each of the `variants` of the setting, with biases that are trained
     (footnote 8), and on a linearly labelled Gaussian mixture (Section 7).
     """
 
     repeats: int = 6
     few: int = 3
-    points: int = 300
+    points: int = 500
     times: int = 10
+    long_m: int = 500
     radii: tuple[float, ...] = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.7)
     variants: tuple[str, ...] = ("printed", "spikes", "incoherent", "fewer", "unequal")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("repeats", "few", "points", "times"):
+        for name in ("repeats", "few", "points", "times", "long_m"):
             check_positive(name, (getattr(self, name),))
         check_at_least("times", (self.times,), 2, "it goes on from the clean steps")
         check_at_least("repeats", (self.repeats,), self.few, "few of them are looked at closer")
@@ -57,6 +58,7 @@ EXHIBITS = (
                 few=2,
                 points=100,
                 times=2,
+                long_m=150,
                 radii=(0.2, 0.35),
                 variants=("printed", "spikes"),
             ),
@@ -64,6 +66,7 @@ EXHIBITS = (
             "paper": CleanTraining(
                 **PAPER,
                 light_m=5000,
+                long_m=5000,
                 times=5,
                 variants=("printed",),
             ),

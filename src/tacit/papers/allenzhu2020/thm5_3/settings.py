@@ -29,8 +29,8 @@ class Adversarial(WithLight):
 
     repeats: int = 6
     few: int = 3
-    points: int = 300
-    certified: int = 50
+    points: int = 500
+    certified: int = 100
     attackers: tuple[str, ...] = ("pgd", "universal", "random", "weak")
     variants: tuple[str, ...] = ("spikes", "incoherent", "fewer", "unequal", "quiet")
 

@@ -60,10 +60,9 @@ EXHIBITS = (
                 shown=20,
                 radii=(0.5, 1.0),
             ),
-            "laptop": Box(m=1000, dictionaries=("identity",)),
+            "laptop": Box(dictionaries=("identity",)),
             "paper": Box(
-                **PAPER,
-                pure_steps=4000,
+                **(PAPER | {"pure_steps": 4000}),
                 repeats=6,
                 points=2000,
                 shown=500,

@@ -79,10 +79,9 @@ EXHIBITS = (
                 forms=10,
                 width=30,
             ),
-            "laptop": Learners(m=1000),
+            "laptop": Learners(),
             "paper": Learners(
-                **PAPER,
-                pure_steps=4000,
+                **(PAPER | {"pure_steps": 4000}),
                 repeats=6,
                 points=1000,
                 samples=50_000,

@@ -1,8 +1,8 @@
-"""Values and slopes of the symmetric pairs in one pass: what a training step needs of `nets.smoothed`, faster.
+"""Values and slopes of the symmetric pairs in one pass: what a step of training or of an attack needs, faster.
 
 Both functions share one erf and one exp, of |z|: the pair is odd. Phi(u) is (1 + erf(u/sqrt 2))/2, right to the
-rounding of 1 and not of itself. The second half of a pair, at -|z| - b, is left out where Phi(-b/sigma) is below
-a quarter of that rounding.
+rounding of 1 and not of itself (`nets.smoothed` has both). The second half of a pair, at -|z| - b, is left out
+where Phi(-b/sigma) is below a quarter of that rounding.
 """
 
 import math
