@@ -173,8 +173,8 @@ class WithLight(Finite):
     """With a lighter setting for what is repeated a few times: fewer neurons, fewer and longer steps."""
 
     light_m: int = 1000
-    light_steps: int = 700
-    light_eta: float = 1.5
+    light_steps: int = 600
+    light_eta: float = 1.75
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -20,9 +20,9 @@ class Lottery(Finite):
     repeats: int = 6
     gamma: float = 0.1
     moments: tuple[int, ...] = (0, 30, 60, 100, 150, 200, 300, 340, 375, 450, 600, 800, 1000)
-    points: int = 1000
+    points: int = 500
     shown: int = 6
-    frames: int = 30
+    frames: int = 24
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -27,7 +27,7 @@ class CleanTraining(WithLight):
     few: int = 3
     points: int = 500
     times: int = 10
-    long_m: int = 500
+    long_m: int = 400
     radii: tuple[float, ...] = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.7)
     variants: tuple[str, ...] = ("printed", "spikes", "incoherent", "fewer", "unequal")
 

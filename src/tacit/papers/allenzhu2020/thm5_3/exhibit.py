@@ -66,7 +66,9 @@ def run(config: Adversarial, bench: Bench) -> Outcome:
         .rename({"seed": "few"})
         .rename({v: f"control_{v}" for v in found})
     )
-    proved = bench.part("certified", partial(certificates, config, bench, few, courses))
+    proved = bench.part(
+        "certified", partial(certificates, config, bench, few, courses, config.certified)
+    )
     parts.append(proved.rename({"seed": "few", "course": "stage"}))
     parts += without_margin(config, bench, few)
     others = {name: light.purified(name) for name in config.attackers}  # type: ignore[arg-type]
@@ -95,9 +97,12 @@ def without_margin(config: Adversarial, bench: Bench, seeds: list[int]) -> list[
     whole = {"clean": here.clean, **pure, "control": here.control}
     found = bench.part("printed", partial(purified, here, bench, seeds, whole, config.points))
     found = found.rename({"seed": "few", "course": "net"})
-    proved = bench.part("certified-printed", partial(certificates, here, bench, seeds, pure))
+    half = -(-config.certified // 2)
+    proved = bench.part("certified-printed", partial(certificates, here, bench, seeds, pure, half))
     proved = proved.isel(course=0, drop=True)
-    proved = proved.rename({"seed": "few", "certified": "printed_certified"})
+    proved = proved.rename(
+        {"seed": "few", "certified": "printed_certified", "tried": "printed_tried"}
+    )
     return [found.rename({name: f"printed_{name}" for name in found}), proved]
 
 
@@ -163,19 +168,19 @@ def own(
 
 
 def certificates(
-    config: Adversarial, bench: Bench, seeds: list[int], courses: dict[str, Course]
+    config: Adversarial, bench: Bench, seeds: list[int], courses: dict[str, Course], count: int
 ) -> xr.Dataset:
-    """Which of the first points are proved at each part of tau, (course, seed, part, tried)."""
+    """Which of the first `count` points are proved at each part of tau, (course, seed, part, tried)."""
     nets = trained(config, bench, seeds, courses)
     radii = torch.tensor([config.tau / part for part in PARTS], dtype=torch.float64)
 
     def one(key: tuple[str, int]) -> np.ndarray:
         samples = fresh_points(config, bench, key[1], config.points)
-        x, y = (t[: config.certified].double() for t in (samples.x, samples.y))
+        x, y = (t[:count].double() for t in (samples.x, samples.y))
         return symmetric_certified(nets[key].double(), x, y, radii).numpy()
 
     found = np.stack(side_by_side(one, list(nets), cores())).astype(np.int8)
-    shape = (len(courses), len(seeds), len(PARTS), config.certified)
+    shape = (len(courses), len(seeds), len(PARTS), count)
     return xr.Dataset(
         {"certified": (("course", "seed", "part", "tried"), found.reshape(shape))},
         coords={"course": list(courses), "seed": seeds, "part": list(PARTS)},

@@ -24,7 +24,8 @@ class Adversarial(WithLight):
 
     `few` nets of the lighter setting are trained against each of the other `attackers`, from random weights, and
     in each of the `variants` of the setting. Each net is tried on `points` fresh points; `certified`
-    of them are certified at parts of tau, in `few` trainings. `few` are made without a margin too.
+    of them are certified at parts of tau, in `few` trainings. `few` are made without a margin too, where half as
+    many are certified.
     """
 
     repeats: int = 6
