@@ -209,8 +209,7 @@ PAPER: dict[str, Any] = {
     "m": 20_000,
     "batch": 2048,
     "clean_eta": (2.0, 15.0),
-    "pure_steps": 2000,
-    "pure_eta": 7.0,
+    "pure_eta": 14.0,
     "decay": 1e-5,
     "tau": 0.22,
 }

@@ -70,6 +70,8 @@ EXHIBITS = (
             "laptop": Adversarial(),
             "paper": Adversarial(
                 **PAPER,
+                repeats=3,
+                few=2,
                 light_m=5000,
                 light_eta=15.0,
                 certified=10,

@@ -62,7 +62,8 @@ EXHIBITS = (
             ),
             "laptop": Box(dictionaries=("identity",)),
             "paper": Box(
-                **(PAPER | {"pure_steps": 4000}),
+                **PAPER,
+                pure_steps=2000,
                 repeats=6,
                 points=2000,
                 shown=500,

@@ -81,7 +81,8 @@ EXHIBITS = (
             ),
             "laptop": Learners(),
             "paper": Learners(
-                **(PAPER | {"pure_steps": 4000}),
+                **PAPER,
+                pure_steps=2000,
                 repeats=6,
                 points=1000,
                 samples=50_000,
