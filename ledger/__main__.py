@@ -65,9 +65,12 @@ def write(*folders: str) -> None:
 
 
 def judge(*folders: str) -> None:
-    """A third seed beside the ledger: how many decided verdicts it does not repeat, each with its interval."""
+    """A third seed beside the ledger: how many decided verdicts it does not repeat, each with its interval.
+
+    Papers that were frozen at different times have a third seed each, in folders of their own.
+    """
     entries = stored()
-    runs = runs_in(Path(folders[0]))
+    runs = {id: run for folder in folders for id, run in runs_in(Path(folder)).items()}
     laptop = [
         entry
         for entry in entries
@@ -77,11 +80,11 @@ def judge(*folders: str) -> None:
     ]
     decided = sum(entry.claim.verdict in DECIDED for entry in laptop)
     found = flips(laptop, runs)
-    seed = next(iter(runs.values())).seed
+    third = " or ".join(sorted({str(run.seed) for run in runs.values()}))
     turned = sum(claim.verdict in DECIDED for _, claim in found)
     lost, share = len(found) - turned, 100 * len(found) / max(decided, 1)
     told = [
-        f"Judged by a third seed, {seed}: of {decided} decided verdicts (without checks and repeats) {turned} "
+        f"Judged by a third seed, {third}: of {decided} decided verdicts (without checks and repeats) {turned} "
         f"are turned, and {lost} are undecided there; {share:.2f}% are not repeated.\n"
     ]
     for entry, claim in found:

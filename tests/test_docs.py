@@ -89,6 +89,16 @@ def test_every_exhibit_is_in_the_readme():
 
 
 @pytest.mark.usefixtures("fast_and_clean")
+def test_the_purification_page_runs():
+    names: dict = {}
+    for block in code_of("docs/guide/purification.md"):
+        exec(block, names)
+    points = names["points"]
+    for net in (names["clean"], names["pure"]):
+        assert float((points.y * net(points.x) > 0).double().mean()) > 0.9
+
+
+@pytest.mark.usefixtures("fast_and_clean")
 def test_the_averaging_page_prints_what_it_says():
     names: dict = {}
     checked = 0

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from scipy.stats import norm
@@ -10,14 +11,17 @@ from tacit.attack import first_crossing
 from tacit.certify import radius
 from tacit.data import cluster_mixture, orthogonal_centres, sqrt_d_mixture
 from tacit.measure import algorithm1, alignment_field
+from tacit.measure.purification.lottery import lottery_constants
 from tacit.nets import (
     PolyReLUNet,
+    SymmetricNet,
     TwoLayerNet,
     average_net,
     centre_net,
     decoupled_net,
     prop48_net,
 )
+from tacit.nets.smoothed import smoothed_step
 from tacit.papers.frei2023._shared.means import least_dimension, small_noise
 from tacit.papers.min2024.alg1.exhibit import known_distance, known_net
 from tacit.train import Until, descend, gradient_flow
@@ -359,3 +363,67 @@ def test_kaiming_of_a_weight_stored_by_inputs_has_the_bound_of_the_width():
     larger = PolyReLUNet(1.25 * net.w, net.v, p=3.0)
     x = points_of_many_lengths(torch.Generator().manual_seed(4))
     assert torch.allclose(larger(x), 1.25 * net(x))
+
+
+def test_theorem_E1_takes_the_sign_twice():
+    w = torch.ones(1, 1, dtype=torch.float64)
+    net = SymmetricNet(w, torch.full((1,), 0.25, dtype=torch.float64))
+    y, x, step = 1.0, torch.ones(1, 1, dtype=torch.float64), 2.0
+    delta = -y * step  # M w* = 1
+    assert float(net(x - delta)) == pytest.approx(2.75)
+    assert float(net(x + delta)) == pytest.approx(-0.75)
+
+
+def test_the_regulariser_is_the_cube_of_the_2_norm():
+    for order, wanted in ((2, [15.0, 20.0]), (3, [9.0, 16.0])):
+        w = torch.tensor([3.0, 4.0], dtype=torch.float64, requires_grad=True)
+        (torch.linalg.vector_norm(w, order) ** 3 / 3).backward()
+        torch.testing.assert_close(w.grad, torch.tensor(wanted, dtype=torch.float64))
+
+
+def test_definition_5_5_as_printed_is_even():
+    generator = torch.Generator().manual_seed(0)
+    x, w, v = (torch.randn(7, 5, generator=generator, dtype=torch.float64) for _ in range(3))
+    for sign, parity in ((-1, 1.0), (1, -1.0)):
+
+        def p(x, sign=sign):
+            z = x @ w.T
+            return (
+                (x @ v.T) * (smoothed_step(z - 0.3, 0.2) + sign * smoothed_step(-z - 0.3, 0.2))
+            ).sum(1)
+
+        torch.testing.assert_close(p(-x), parity * p(x))
+
+
+def test_the_two_norms_called_M1():
+    M = torch.eye(3, dtype=torch.float64)
+    assert (float(M.sum(0).max()), float(M.abs().amax(0).sum())) == (1.0, 3.0)
+    assert float((-M).sum(0).max()) <= 0
+
+
+def test_T_g_lost_d_over_eta():
+    d, k = 200, 6
+    assert k**2 * d * math.log(d) / d == pytest.approx(191, abs=0.5)
+    assert k**2 / d == pytest.approx(0.18)
+
+
+def test_lemma_B2_at_sizes_that_run():
+    d, m, gamma = 200, 2000, 0.1
+    known = lottery_constants(m, d, gamma)
+    c0 = math.log(m) / math.log(d) - 1
+    assert d ** (7 / 4 * c0) == pytest.approx(56, abs=0.5)
+    assert d ** (gamma * c0 / 4) == pytest.approx(1.06, abs=5e-3)
+    above = [2 * norm.sf(math.sqrt((known.c1 + s * known.c2) * math.log(d))) for s in (1, -1)]
+    assert m * above[0] / 2 * (1 - above[1]) ** (d - 1) == pytest.approx(0.11, abs=5e-3)
+    tails = [2 * norm.sf(math.sqrt(2.5 * math.log(d))) * d**1.25 for d in (1e3, 1e6)]
+    scaled = [t * math.sqrt(math.log(d)) for t, d in zip(tails, (1e3, 1e6), strict=True)]
+    assert scaled == pytest.approx([0.479, 0.491], abs=1e-3)
+
+
+def test_no_k_is_inside_below_2e7():
+    assert math.log(2.4e7) > (2.4e7) ** (1 / 6)
+    assert math.log(2.5e7) < (2.5e7) ** (1 / 6)
+    for d in np.geomspace(4, 2.4e7, 400):
+        assert (d ** (1 / 3)) ** 2.5 >= d / math.log(d)
+    assert math.log(3.4e15) > (3.4e15) ** 0.1
+    assert math.log(3.5e15) < (3.5e15) ** 0.1

@@ -23,6 +23,9 @@ def test_no_paper_is_broken() -> None:
 
 # half a minute each with shapes enforced; their own tests run smaller ones
 LONG = {
+    "allenzhu2020.lottery",
+    "allenzhu2020.thm5.1",
+    "allenzhu2020.thm5.3",
     "frei2023.beyond",
     "frei2023.thm3.1",
     "frei2023.thm4.2",

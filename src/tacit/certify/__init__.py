@@ -8,6 +8,7 @@ from tacit.certify.nearest.radius import nearest_bounds, nearest_radius
 from tacit.certify.radius import Question, radius
 from tacit.certify.relu.radius import relu_radius
 from tacit.certify.smoothing import Smoothed, smoothing_radius
+from tacit.certify.symmetric.radius import symmetric_certified, symmetric_radius
 
 Breaking = Radii  # its first name for ReLU nets
 
@@ -26,4 +27,6 @@ __all__ = [
     "radius",
     "relu_radius",
     "smoothing_radius",
+    "symmetric_certified",
+    "symmetric_radius",
 ]

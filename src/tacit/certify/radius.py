@@ -23,6 +23,7 @@ from tacit.certify.poly.separable import separable_radius
 from tacit.certify.relu.merge import merged_radius
 from tacit.certify.softmax.bayes import bayes_radius, prop48_centres, prop48_radius
 from tacit.certify.softmax.multiclass import multiclass_radius
+from tacit.certify.symmetric.radius import symmetric_radius
 from tacit.errors import CallError
 from tacit.nets import (
     BayesRule,
@@ -31,6 +32,7 @@ from tacit.nets import (
     MultiClassNet,
     NearestNeighbour,
     PolyReLUNet,
+    SymmetricNet,
     TwoLayerNet,
 )
 from tacit.nets.kinds import asked_of, kind_of
@@ -72,9 +74,9 @@ def radius(
     neurons of opposite sign (F, f_FA, f_avg); exact up to 1e-9 for other ReLU nets of few neurons, an interval
     for wide ones and for PolyReLU nets. In l2 also exact for orthogonal neurons (F^(p), f_dec, Frei's net) and
     for the nearest neighbour of up to 400 points, an interval for the Bayes rule, multi-class nets, and more
-    points. Nets with logits and torch modules have a certified lower and an attacked upper end. With
-    `ties_break=False` f = 0 does not break (ReLU nets only). The lower end of F^(p) is proved only `up_to` a
-    radius, which takes less time (0: not at all). float64.
+    points. Nets with logits, symmetric nets and torch modules have a certified lower and an attacked upper end.
+    With `ties_break=False` f = 0 does not break (ReLU nets only). The lower end of F^(p) is proved only `up_to`
+    a radius, which takes less time (0: not at all). float64.
     """
     return answered(classifier, x, y, Question(known_norm(norm), ties_break, up_to))
 
@@ -182,6 +184,16 @@ def two_layer_radius(net: TwoLayerNet, x: Rows, y: Labels, question: Question) -
     else:
         found = poly_radius(net, x, y, norm=norm)
     return found if known is None else intersect(found, known)
+
+
+def smoothed_radius(net: SymmetricNet, x: Rows, y: Labels, question: Question) -> Radii:
+    """Certified from below, in any norm; from above the shortest perturbation that was found."""
+    proved = symmetric_radius(net, x, signed(y), norm=question.norm)
+    if not question.attacked:
+        return proved
+    found = minimal(net, x, signed(y), norm=question.norm)
+    # an upper end below the lower one would be an error of the proof: it is not hidden
+    return Radii(proved.lower.to(found.radius), found.radius, found.delta)
 
 
 def closed_form(net: TwoLayerNet, x: Rows, y: Numbers, question: Question) -> Radii:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 from tacit.base.progress import Progress
@@ -135,6 +135,7 @@ def stream_of(*names: str | int | float) -> torch.Generator:
     import torch
 
     text = "/".join(str(name) for name in names)
-    # two different checksums make the state; hash() changes from process to process
-    state = zlib.crc32(text.encode()) << 31 ^ zlib.adler32(text.encode())
+    # hash() changes from process to process; of the state torch's CPU generator keeps the lower 32 bits alone,
+    # so that each of them has to depend on every letter
+    state = int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
     return torch.Generator().manual_seed(state)

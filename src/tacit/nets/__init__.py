@@ -9,12 +9,15 @@ from tacit.nets.closed_forms import (
     prop48_net,
 )
 from tacit.nets.head import Head
+from tacit.nets.kernel import PolynomialNet, TangentNet, polynomial_start, tangent_start
 from tacit.nets.kinds import register
 from tacit.nets.multiclass import MultiClassNet
 from tacit.nets.poly_relu import PolyReLUNet, poly_relu_start
 from tacit.nets.rules import BayesRule, Linear, NearestNeighbour
 from tacit.nets.saved import load_net, save_net
+from tacit.nets.symmetric import SymmetricNet, symmetric_start
 from tacit.nets.tensors import TensorNet
+from tacit.nets.thresholded import ThresholdedNet
 from tacit.nets.two_layer import TwoLayerNet
 
 __all__ = [
@@ -24,7 +27,11 @@ __all__ = [
     "MultiClassNet",
     "NearestNeighbour",
     "PolyReLUNet",
+    "PolynomialNet",
+    "SymmetricNet",
+    "TangentNet",
     "TensorNet",
+    "ThresholdedNet",
     "TwoLayerNet",
     "average_net",
     "centre_net",
@@ -33,7 +40,10 @@ __all__ = [
     "linear_rule",
     "load_net",
     "poly_relu_start",
+    "polynomial_start",
     "prop48_net",
     "register",
     "save_net",
+    "symmetric_start",
+    "tangent_start",
 ]

@@ -9,8 +9,19 @@ from tacit.train.flow.history import History
 from tacit.train.flow.until import Until
 from tacit.train.max_margin.every_pattern import GlobalMaxMargin, global_max_margin
 from tacit.train.max_margin.two_neuron import MaxMargin, two_neuron_max_margin
+from tacit.train.purify.attackers import (
+    Attacker,
+    attacker_of,
+    fgm_attacker,
+    pgd_attacker,
+    random_attacker,
+    universal_attacker,
+)
+from tacit.train.purify.stages import Stage
+from tacit.train.purify.training import Purified, Snapshot, set_batches, train_symmetric
 
 __all__ = [
+    "Attacker",
     "Descended",
     "Exactness",
     "FlowWarning",
@@ -20,12 +31,22 @@ __all__ = [
     "LogitTraining",
     "MaxMargin",
     "Moment",
+    "Purified",
+    "Snapshot",
+    "Stage",
     "Until",
     "attacked",
+    "attacker_of",
     "descend",
+    "fgm_attacker",
     "global_max_margin",
     "gradient_flow",
     "noisy",
+    "pgd_attacker",
+    "random_attacker",
+    "set_batches",
     "train_logits",
+    "train_symmetric",
     "two_neuron_max_margin",
+    "universal_attacker",
 ]

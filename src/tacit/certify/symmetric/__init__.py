@@ -1,0 +1,1 @@
+"""Certified radii of the symmetric net whose noise is smoothed in closed form."""

@@ -1,0 +1,1 @@
+"""`allenzhu2020.lottery`: neurons win the features they lean to at the start; training as a film."""

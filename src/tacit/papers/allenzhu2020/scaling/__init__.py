@@ -1,0 +1,1 @@
+"""`allenzhu2020.scaling`: Each o(1) as a curve in d."""

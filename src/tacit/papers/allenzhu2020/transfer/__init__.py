@@ -1,0 +1,1 @@
+"""`allenzhu2020.transfer`: what breaks one net breaks another."""
