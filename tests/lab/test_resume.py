@@ -168,7 +168,7 @@ HARMFUL = [
     ("training.py", '"w", seed=seed', '"v", seed=seed'),
     ("arithmetic.py", "FACTOR * x", "x + x"),
     ("arithmetic.py", "FACTOR = 2", "FACTOR = 2.5"),
-    ("tacit.lab.bench", "zlib.crc32(text.encode()) << 31", "zlib.crc32(text.encode()) << 30"),
+    ("tacit.lab.bench", "digest_size=8", "digest_size=7"),
 ]
 
 

@@ -46,7 +46,7 @@ def test_the_defaults_are_the_finite_setting() -> None:
     assert config.purified()[0] == config.control[0] == config.clean[0]
     assert sum(sum(leg.steps) for leg in config.longer(10)) == 10_000
     light = WithLight().light
-    assert (light.m, light.pure_steps, light.d) == (1000, 700, 200)
+    assert (light.m, light.pure_steps, light.d) == (1000, 600, 200)
 
 
 @pytest.mark.parametrize(

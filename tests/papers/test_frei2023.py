@@ -124,7 +124,7 @@ def test_error_law_of_random_means_in_full_dimension():
 
 
 def test_lemma21_claims(bench):
-    config = Separator(D=32, K=(4, 32), sigma=(1.0, 2.0), n=40_000, inside=(549, 2000))
+    config = Separator(D=32, K=(4, 32), sigma=(1.0, 2.0), n=160_000, inside=(549, 2000))
     outcome = lemma2_1.run(config, bench)
     assert verdicts(outcome) == {"bound": "holds", "law": "holds"}
     assert outcome.data.most_K.values.tolist() == [2, 6]

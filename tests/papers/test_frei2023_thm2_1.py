@@ -66,10 +66,10 @@ def test_what_the_floors_rest_on_is_kept_by_the_flow(bench):
 def test_the_recorded_smoothed_margin_is_that_of_the_net(bench):
     """||theta||^2 from masses and conserved balances, against the weights at the end."""
     _, samples = thm2_1_flows.data_of(TINY, bench, 0.3)
-    config = replace(TINY, early=4.5)
+    config = replace(TINY, few=12, early=4.5)  # enough for neurons of both signs
     data = thm2_1_sweeps.rises(config, bench)
     for j, loss in enumerate(LOSSES):
-        net = start(TINY.D, TINY.few, TINY.init[0], bench.generator("rise", 0.3, loss))
+        net = start(TINY.D, config.few, TINY.init[0], bench.generator("rise", 0.3, loss))
         end = thm2_1_flows.followed(
             net, samples, config.early, loss, merge_angle=0, tolerance=0.01
         ).net

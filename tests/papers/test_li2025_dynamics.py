@@ -246,7 +246,8 @@ def test_starts_reach_what_Proposition_A12_asks_as_often_as_the_uniform_law_says
 
 @pytest.fixture(scope="module")
 def tiny():
-    return lemma5.run(TINY, new_bench())
+    # a seed whose three samples have the properties of Proposition A.6
+    return lemma5.run(TINY, new_bench(seed=1))
 
 
 def test_lemma5_finds_its_identities_and_the_slips(tiny):

@@ -118,7 +118,9 @@ def test_the_reduced_dynamics_give_the_trained_matrix(bench, cosine, n):
     assert math.sqrt(float((gap**2).mean())) < 0.02
     assert found.cosine.dims == ("feature", "neuron")
     plus, minus = found.cosine.values[:, :3], found.cosine.values[:, 3:]
-    assert min(plus[:2].min(), minus[2:].min()) > 0.4
+    assert (
+        min(plus[:2].min(), minus[2:].min()) > 0.3
+    )  # clusters of unequal counts have unequal shares
     assert max(plus[2:].max(), minus[:2].max()) < 0.1
 
 

@@ -66,7 +66,9 @@ def test_the_released_offset_stalls_where_the_printed_algorithm_arrives(bench):
     assert claims["released.p3"].verdict == "differs"
     assert "1e-7" in claims["released.p3"].reason
     assert claims["released.p3"].measured < 0.1
-    assert claims["printed.p3"].measured == pytest.approx(1, abs=0.05)
+    # 3 runs of 400 steps: its interval has 1 inside
+    assert claims["printed.p3"].measured == pytest.approx(1, abs=0.1)
+    assert claims["printed.p3"].interval[0] <= 1 <= claims["printed.p3"].interval[1]
     assert (claims["printed.p3"].n, claims["printed.p3"].over) == (3, "runs")
     assert len(alg1.draw(outcome.data, config).axes) == 3
 
