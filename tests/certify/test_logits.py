@@ -56,7 +56,7 @@ def check_against_attack(*case):
 
 
 EVERY_KIND = list(enumerate(itertools.product(POWERS, NORMS)))
-ONE_A_POWER = [EVERY_KIND[k] for k in (1, 5, 6, 10, 14)]  # every norm too
+ONE_A_POWER = [EVERY_KIND[k] for k in (5, 10)]
 
 
 @pytest.mark.parametrize(

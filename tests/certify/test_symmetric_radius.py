@@ -245,7 +245,7 @@ def test_hundreds_of_points_against_pgd() -> None:
     assert (~safe & ~broken).double().mean(1).max() < 0.2
 
 
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(
     seed=st.integers(0, 10**6),
     sigma=st.sampled_from([0.0, 0.05, 0.4]),
@@ -277,7 +277,7 @@ def test_no_attack_is_shorter_for_any_net(
     assert (found <= minimal(net, x, y, norm=order).radius * (1 + 1e-9)).all()
 
 
-@settings(max_examples=5)
+@settings(max_examples=3)
 @given(seed=st.integers(0, 10**6), scale=st.sampled_from([0.1, 3.0]))
 def test_what_changes_nothing_and_what_scales(seed: int, scale: float) -> None:
     net = random_net(seed, 4, 8, 0.1, True)
