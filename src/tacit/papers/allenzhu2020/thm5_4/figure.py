@@ -28,7 +28,7 @@ def draw(data: xr.Dataset, config: Box) -> Figure:
             )
             axes.plot(tau, found.mean("seed"), style, color=colour, label=label, clip_on=False)
         printed, broken = (float(here["at"].sel(place=p).mean()) for p in ("printed", "broken"))
-        mark(axes, printed, r"$k^{-1.75}/\|M\|_\infty$", 0.55)
+        mark(axes, printed, r"$k^{-1.75}/\|M\|_\infty$", 0.93)
         mark(axes, broken, r"$\|M\|_1/k^{2}$", 0.35, left=broken < printed)
         axes.set(xscale="log", ylim=(0, 1.03), xlabel=r"$\ell_\infty$ radius of the attack")
         axes.set_title(f"{NAMES[name]}, $d$ = {config.d}, $k$ = {config.k:g}")
