@@ -108,6 +108,18 @@ def test_gradients_in_x_and_w_are_autograds() -> None:
     torch.testing.assert_close((net.slopes(x) * v[:, None]).T @ x, by_w, rtol=1e-10, atol=1e-12)
 
 
+def test_where_every_slope_rounds_to_zero_the_gradient_still_points_somewhere() -> None:
+    """Ten sigmas below every threshold: Phi(-10) is lost next to 1 and is not 0."""
+    net = SymmetricNet(normal(6, 5).float(), torch.ones(6), 0.1)
+    x = torch.zeros(3, 5)
+    x[0] = 5 * net.w[0] / net.w[0].norm()  # this one is awake
+    _, pullback = SymmetricTarget(net, (5,)).with_pullback(x)
+    found, wanted = pullback(torch.ones(3)), net.slopes(x) @ net.w
+    assert bool((found != 0).any(1).all())
+    torch.testing.assert_close(found[1:], wanted[1:], rtol=1e-5, atol=0.0)
+    torch.testing.assert_close(found[:1], wanted[:1], rtol=1e-5, atol=1e-6)
+
+
 def test_attacks_take_it() -> None:
     net, x = a_net(0.05, h=20), normal(40, 5, seed=4)
     y = net(x).sign()

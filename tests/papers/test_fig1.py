@@ -65,9 +65,18 @@ def test_one_training_decides_nothing_about_the_next(bench):
     }
 
 
+@pytest.mark.parametrize(
+    ("tolerance", "degrees"), [(fig1.TOLERANCE, 3.0), (fig1.TOLERANCE / 10, 0.5)]
+)
 @pytest.mark.parametrize("p", [1.0, 3.0])
-def test_the_recorded_neurons_are_those_of_plain_gradient_descent(p, bench):
-    """Small steps on the weights themselves, with the gradient by autograd, from a start that is not so small."""
+def test_the_recorded_neurons_are_those_of_plain_gradient_descent(
+    p, tolerance, degrees, bench, monkeypatch
+):
+    """Small steps on the weights themselves, with the gradient by autograd, from a start that is not so small.
+
+    A tenth of the flow's tolerance leaves about a tenth of the angle.
+    """
+    monkeypatch.setattr(fig1, "TOLERANCE", tolerance)
     config = replace(SPHERES, eps=0.1, time=12.0, frames=4, repeats=1, h=12)
     data = fig1.run(config, bench).data.sel(p=p)
     points = fig1.draw_samples(config, bench, bench.seed)
@@ -83,9 +92,7 @@ def test_the_recorded_neurons_are_those_of_plain_gradient_descent(p, bench):
     last = data.isel(time=-1)
     heavy = mass > 0.05 * mass.max()
     cosine = (u * last.direction.values).sum(1)[heavy]
-    # a neuron whose kink lies among the points may be a degree or two behind; most of the mass is not
-    assert cosine.min() > math.cos(math.radians(3.0))
-    assert np.average(cosine, weights=mass[heavy]) > math.cos(math.radians(1.0))
+    assert cosine.min() > math.cos(math.radians(degrees))
     assert last.each_mass.values[heavy] == pytest.approx(mass[heavy], rel=0.02)
     assert float(last.loss.isel(seed=0)) == pytest.approx(loss.item(), rel=0.02)
 
