@@ -6,6 +6,7 @@ from tacit.attack.ball.gradient import fgm, pgd
 from tacit.attack.ball.smooth import smooth_adv_pgd
 from tacit.attack.ball.square import square
 from tacit.attack.ball.task import Attacked
+from tacit.attack.inner import Ball, perturbation
 from tacit.attack.losses import cross_entropy, margin
 from tacit.attack.norms import Norm, known_norm
 from tacit.attack.shortest.minimal import Found, minimal
@@ -22,6 +23,7 @@ from tacit.attack.universal import (
 
 __all__ = [
     "Attacked",
+    "Ball",
     "Found",
     "Norm",
     "Reduced",
@@ -39,6 +41,7 @@ __all__ = [
     "margin",
     "min2024_d0",
     "minimal",
+    "perturbation",
     "pgd",
     "reduce_net",
     "smooth_adv_pgd",

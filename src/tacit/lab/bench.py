@@ -37,9 +37,9 @@ class Parts(Protocol):
 class Bench:
     """What a run is given besides its config.
 
-    `seed` is the first of the repeats' seeds; `device` is "cpu" or "cuda"; `say` takes warnings,
-    `told` are those it had. Two runs with the same config and seed on one machine and thread count
-    agree bit for bit.
+    `seed` is the first of the repeats' seeds; `device` is "cpu" or "cuda", and `insisted` on if it was asked for
+    by name; `say` takes warnings, `told` are those it had. Two runs with the same config and seed on one machine
+    and thread count agree bit for bit.
     """
 
     scale: Scale
@@ -49,6 +49,7 @@ class Bench:
     parts: Parts | DiskParts
     say: Callable[[str], None] | None = None
     told: set[str] = field(default_factory=set)
+    insisted: bool = True
 
     @property
     def smoke(self) -> bool:

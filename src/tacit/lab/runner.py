@@ -88,7 +88,9 @@ def run_exhibit(
         parts = DiskParts(slot.parts)
         started, clock = now(), time.monotonic()
         with _explained(exhibit.id, slot.partial / "error.log"):
-            bench = Bench(scale, seed, order.device, progress, parts, say)
+            bench = Bench(
+                scale, seed, order.device, progress, parts, say, insisted=device != "auto"
+            )
             with _repeatable():
                 outcome = code.run(config, bench)
             folder = slot.draft()

@@ -1,5 +1,6 @@
 """Torch modules for people with their own models."""
 
 from tacit.nn.poly_relu import PolyReLU
+from tacit.nn.residual import PreActResNet, ResNet18
 
-__all__ = ["PolyReLU"]
+__all__ = ["PolyReLU", "PreActResNet", "ResNet18"]

@@ -7,6 +7,7 @@ Sequential in a Sequential. No code is stored and none is run: a class that is n
 import inspect
 import json
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -74,9 +75,14 @@ def described(model: nn.Module) -> list[Any]:
 
 def load(cls: type, tensors: dict[str, Tensor], meta: dict[str, str]) -> nn.Module:  # noqa: ARG001
     """The module in eval mode, with the tensors as they are stored."""
+    return filled(lambda: built(json.loads(meta["layers"])), tensors)
+
+
+def filled(build: Callable[[], nn.Module], tensors: dict[str, Tensor]) -> nn.Module:
+    """What `build` builds, with these tensors for its own, in eval mode."""
     try:
         with torch.device("meta"):  # nothing is drawn
-            model = built(json.loads(meta["layers"]))
+            model = build()
         model.load_state_dict(tensors, assign=True)
     except (KeyError, TypeError, ValueError, RuntimeError, RecursionError) as error:
         told = " ".join(str(error).split())

@@ -1,5 +1,7 @@
 """How weights move: gradient flow, followed exactly, and the papers' descent loops."""
 
+from tacit.train.deep.fit import Fitted, fit
+from tacit.train.deep.recipe import Recipe
 from tacit.train.descent.descend import Descended, Moment, descend
 from tacit.train.descent.logits import LogitTraining, train_logits
 from tacit.train.descent.perturbed import attacked, noisy
@@ -24,6 +26,7 @@ __all__ = [
     "Attacker",
     "Descended",
     "Exactness",
+    "Fitted",
     "FlowWarning",
     "Flowed",
     "GlobalMaxMargin",
@@ -32,6 +35,7 @@ __all__ = [
     "MaxMargin",
     "Moment",
     "Purified",
+    "Recipe",
     "Snapshot",
     "Stage",
     "Until",
@@ -39,6 +43,7 @@ __all__ = [
     "attacker_of",
     "descend",
     "fgm_attacker",
+    "fit",
     "global_max_margin",
     "gradient_flow",
     "noisy",

@@ -1,0 +1,261 @@
+"""Residual nets for small images, with their 3x3 convolutions numbered as allenzhu2020 numbers them (Section 8).
+
+    PreActResNet   "(pre-activation) ResNet-34": wide-resnet form of depth 6n + 4, which is one convolution and 3
+                   groups of n blocks of 2: 31 layers at depth 34, 13 at depth 16. Widths: 16, then 16, 32 and
+                   64 times `width`
+    ResNet18       the CIFAR form of He et al. (2016): 3x3 stem, no pooling before the blocks, 4 groups of 2
+                   blocks of 2: 17 layers. Widths: 1, 2, 4 and 8 times `width`
+
+Layer l = 1, 2, ... is the l-th 3x3 convolution with its batch norm (before it where activations come first, else
+behind it); a 1x1 shortcut belongs to the first layer of its block. Images are pixels in [0, 1], (n, C, H, W),
+standardised inside the net, so that attacks move pixels.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from tacit.errors import CallError
+from tacit.nets.kinds import kind_of, register
+from tacit.nn import modules
+
+Pixels = Float[Tensor, "n C H W"]
+Maps = Float[Tensor, "n c h w"]
+
+
+def conv3x3(inside: int, outside: int, stride: int = 1) -> nn.Conv2d:
+    """Without bias: a batch norm follows sooner or later."""
+    return nn.Conv2d(inside, outside, 3, stride, 1, bias=False)
+
+
+def shortcut_of(inside: int, outside: int, stride: int) -> nn.Module:
+    """What the block adds to: its input, or a 1x1 convolution of it where shapes change."""
+    if inside == outside and stride == 1:
+        return nn.Identity()
+    return nn.Conv2d(inside, outside, 1, stride, bias=False)
+
+
+class PreActBlock(nn.Module):
+    """x + conv2(relu(bn2(conv1(relu(bn1(x)))))); a shortcut that changes shape starts at relu(bn1(x))."""
+
+    def __init__(self, inside: int, outside: int, stride: int) -> None:
+        super().__init__()
+        self.bn1, self.conv1 = nn.BatchNorm2d(inside), conv3x3(inside, outside, stride)
+        self.bn2, self.conv2 = nn.BatchNorm2d(outside), conv3x3(outside, outside)
+        self.shortcut = shortcut_of(inside, outside, stride)
+
+    def first(self, x: Maps) -> Maps:
+        """What conv1 puts out."""
+        return self.conv1(self.bn1(x).relu())
+
+    def second(self, x: Maps) -> Maps:
+        """What conv2 puts out."""
+        return self.conv2(self.bn2(self.first(x)).relu())
+
+    def forward(self, x: Maps) -> Maps:
+        """The block."""
+        active = self.bn1(x).relu()
+        kept = x if isinstance(self.shortcut, nn.Identity) else self.shortcut(active)
+        return kept + self.conv2(self.bn2(self.conv1(active)).relu())
+
+
+class PostActBlock(nn.Module):
+    """relu(shortcut(x) + bn2(conv2(relu(bn1(conv1(x))))))."""
+
+    def __init__(self, inside: int, outside: int, stride: int) -> None:
+        super().__init__()
+        self.conv1, self.bn1 = conv3x3(inside, outside, stride), nn.BatchNorm2d(outside)
+        self.conv2, self.bn2 = conv3x3(outside, outside), nn.BatchNorm2d(outside)
+        self.shortcut = shortcut_of(inside, outside, stride)
+        if not isinstance(self.shortcut, nn.Identity):
+            self.shortcut = nn.Sequential(self.shortcut, nn.BatchNorm2d(outside))
+
+    def first(self, x: Maps) -> Maps:
+        """What conv1 puts out."""
+        return self.conv1(x)
+
+    def second(self, x: Maps) -> Maps:
+        """What conv2 puts out."""
+        return self.conv2(self.bn1(self.conv1(x)).relu())
+
+    def forward(self, x: Maps) -> Maps:
+        """The block."""
+        return (self.shortcut(x) + self.bn2(self.second(x))).relu()
+
+
+class ResidualNet(nn.Module):
+    """A stem (layer 1), blocks of two layers each, a last batch norm (where activations come first), a head."""
+
+    mean: Tensor
+    std: Tensor
+    frozen = 0  # layers 1 to `frozen` do not move, nor do their batch statistics
+
+    def __init__(
+        self, sizes: dict[str, int], widths: Sequence[int], strides: Sequence[int], stem: int, *, preact: bool
+    ) -> None:  # fmt: skip
+        super().__init__()
+        for name, size in sizes.items():
+            if size < 1:
+                raise CallError(f"{name}={size}: it is at least 1")
+        self.sizes, channels = sizes, sizes["channels"]
+        self.register_buffer("mean", torch.full((channels, 1, 1), 0.5))
+        self.register_buffer("std", torch.full((channels, 1, 1), 0.25))
+        self.stem = conv3x3(channels, stem)
+        self.stem_norm = nn.Identity() if preact else nn.BatchNorm2d(stem)
+        self.preact = preact
+        block = PreActBlock if preact else PostActBlock
+        inside = (stem, *widths[:-1])
+        self.blocks = nn.ModuleList(map(block, inside, widths, strides))
+        self.norm = nn.BatchNorm2d(widths[-1]) if preact else nn.Identity()
+        self.head = nn.Linear(widths[-1], sizes["classes"])
+
+    def standardised(self, mean: Sequence[float], std: Sequence[float]) -> Self:
+        """The net for images of that mean and standard deviation, one a channel."""
+        for buffer, values in ((self.mean, mean), (self.std, std)):
+            buffer.copy_(torch.tensor(values).view(-1, 1, 1))
+        return self
+
+    @property
+    def convolutions(self) -> list[nn.Conv2d]:
+        """The 3x3 convolutions; layer l is number l - 1 here."""
+        return [self.stem, *(conv for block in self.blocks for conv in (block.conv1, block.conv2))]  # type: ignore[list-item]
+
+    def begun(self, x: Pixels) -> Maps:
+        """Up to the first block."""
+        maps = self.stem((x - self.mean) / self.std)
+        return maps if self.preact else self.stem_norm(maps).relu()
+
+    def features(self, x: Pixels) -> Float[Tensor, "n c"]:
+        """What the linear head sees: the mean over positions of the last maps."""
+        maps = self.begun(x)
+        for block in self.blocks:
+            maps = block(maps)
+        maps = self.norm(maps).relu() if self.preact else maps
+        return maps.mean((2, 3))
+
+    def forward(self, x: Pixels) -> Float[Tensor, "n classes"]:
+        """The logits."""
+        return self.head(self.features(x))
+
+    def output_of(self, layer: int, x: Pixels) -> Maps:
+        """What convolution `layer` puts out, before any norm or addition; what comes later is not run."""
+        self.check_layer(layer)
+        if layer == 1:
+            return self.stem((x - self.mean) / self.std)
+        before, second = divmod(layer - 2, 2)
+        maps = self.begun(x)
+        for block in self.blocks[:before]:
+            maps = block(maps)
+        last = self.blocks[before]
+        return last.second(maps) if second else last.first(maps)  # type: ignore[operator]
+
+    def parts_of(self, layer: int) -> list[nn.Module]:
+        """The modules of one layer: its convolution, its batch norm, the shortcut that begins with it."""
+        if layer == 1:
+            return [self.stem, self.stem_norm]
+        before, second = divmod(layer - 2, 2)
+        block = self.blocks[before]
+        if second:
+            return [block.bn2, block.conv2]  # type: ignore[list-item]
+        return [block.bn1, block.conv1, block.shortcut]  # type: ignore[list-item]
+
+    def freeze_below(self, layer: int) -> Self:
+        """Layers 1 to layer - 1 keep their weights and batch statistics from now on; layer 1 frees all."""
+        self.check_layer(layer)
+        self.frozen = layer - 1
+        for number in range(1, len(self.convolutions) + 1):
+            for part in self.parts_of(number):
+                part.requires_grad_(number >= layer)
+        return self.train(self.training)
+
+    def redraw_from(self, layer: int, generator: torch.Generator | None = None) -> Self:
+        """Draw layers `layer`, layer + 1, ... and the head anew: He normal (fan-out), norms at 1 and 0."""
+        self.check_layer(layer)
+        numbers = range(layer, len(self.convolutions) + 1)
+        fresh = [part for number in numbers for part in self.parts_of(number)]
+        for top in (*fresh, self.norm, self.head):
+            for part in top.modules():
+                if isinstance(part, nn.Conv2d):
+                    nn.init.kaiming_normal_(
+                        part.weight, mode="fan_out", nonlinearity="relu", generator=generator
+                    )
+                elif isinstance(part, nn.BatchNorm2d):
+                    part.reset_parameters()
+                elif isinstance(part, nn.Linear):
+                    bound = part.in_features**-0.5
+                    nn.init.uniform_(part.weight, -bound, bound, generator=generator)
+                    nn.init.zeros_(part.bias)
+        return self
+
+    def train(self, mode: bool = True) -> Self:
+        """As torch's, but what is frozen stays in eval mode."""
+        super().train(mode)
+        for number in range(1, self.frozen + 1):
+            for part in self.parts_of(number):
+                part.eval()
+        return self
+
+    def check_layer(self, layer: int) -> None:
+        """A call error for a number that no convolution has."""
+        count = len(self.convolutions)
+        if not 1 <= layer <= count:
+            raise CallError(f"layer={layer}: this net has the convolutions 1 to {count}")
+
+    def state(self) -> tuple[dict[str, Tensor], dict[str, str]]:
+        """Tensors and metadata, as a file holds them."""
+        kind = kind_of(self)
+        assert kind is not None
+        held = {name: t.detach().contiguous() for name, t in self.state_dict().items()}
+        return held, {"kind": kind.name} | {name: str(size) for name, size in self.sizes.items()}
+
+
+class PreActResNet(ResidualNet):
+    """Wide-resnet form of depth 6n + 4 (allenzhu2020's ResNet-34 and ResNet-16); its width is not printed."""
+
+    def __init__(
+        self,
+        depth: int = 34,
+        width: int = 4,
+        classes: int = 10,
+        channels: int = 3,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        n, rest = divmod(depth - 4, 6)
+        if rest or n < 1:
+            raise CallError(f"depth={depth}: it is 6n + 4, as 10, 16, 22, 28, 34")
+        widths = [base * width for base in (16, 32, 64) for _ in range(n)]
+        strides = [1 + (k > 0 and k % n == 0) for k in range(3 * n)]
+        sizes = {"depth": depth, "width": width, "classes": classes, "channels": channels}
+        super().__init__(sizes, widths, strides, 16, preact=True)
+        self.redraw_from(1, generator)
+
+
+class ResNet18(ResidualNet):
+    """ResNet-18 for 32x32 images (li2025, Section 6.2)."""
+
+    def __init__(
+        self,
+        classes: int = 10,
+        channels: int = 3,
+        width: int = 64,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        widths = [width * base for base in (1, 2, 4, 8) for _ in range(2)]
+        sizes = {"classes": classes, "channels": channels, "width": width}
+        super().__init__(sizes, widths, (1, 1, 2, 1, 2, 1, 2, 1), width, preact=False)
+        self.redraw_from(1, generator)
+
+
+def load(cls: type, tensors: dict[str, Tensor], meta: dict[str, str]) -> Any:
+    """The net in eval mode, with the tensors as they are stored."""
+    sizes = {name: int(size) for name, size in meta.items() if size.isdecimal() and name in SIZES}
+    return modules.filled(lambda: cls(**sizes), tensors)
+
+
+SIZES = ("depth", "width", "classes", "channels")
+
+for cls, name in ((PreActResNet, "preact_resnet"), (ResNet18, "resnet18")):
+    register(cls, name=name, state=ResidualNet.state, load=load)

@@ -1,0 +1,173 @@
+"""Deep nets of several papers: images, trainings as jobs, nets from the store."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+
+import torch
+from jaxtyping import Float, Int64, UInt8
+from torch import Tensor
+
+from tacit.base.identity import identity_of
+from tacit.data.images import Images, load_images
+from tacit.errors import CallError
+from tacit.lab import Bench
+from tacit.lab.models.shelf import Recipe as StoreRecipe
+from tacit.lab.models.store import Checkpoint, Made
+from tacit.nn.residual import ResidualNet
+from tacit.train.deep.fit import fit
+from tacit.train.deep.recipe import Recipe
+
+PROBE = 16  # images of the step that is timed before a long training on a CPU
+
+
+@dataclass(frozen=True, eq=False)
+class DeepImages:
+    """Training and test images as bytes (n, H, W, C) from 0 to `top`, with labels."""
+
+    name: str
+    x: UInt8[Tensor, "n H W C"]
+    y: Int64[Tensor, " n"]
+    test_x: UInt8[Tensor, "m H W C"]
+    test_y: Int64[Tensor, " m"]
+    top: int
+
+    @cached_property
+    def digest(self) -> str:
+        """Of the training images and labels, for recipes."""
+        return identity_of(self.x, self.y, self.top)
+
+    @property
+    def channels(self) -> int:
+        """1 or 3."""
+        return self.x.shape[3]
+
+    def tested(
+        self, points: int, device: str
+    ) -> tuple[Float[Tensor, "k C H W"], Int64[Tensor, " k"]]:
+        """The first test images as pixels in [0, 1], on the device, with their labels."""
+        x = self.test_x[:points].to(device).permute(0, 3, 1, 2).float() / self.top
+        return x.contiguous(memory_format=torch.channels_last), self.test_y[:points].to(device)
+
+    def standardise(self, net: ResidualNet) -> ResidualNet:
+        """The net with the mean and standard deviation of the training images' channels."""
+        seen = self.x.double() / self.top
+        mean, std = (f(seen, (0, 1, 2)).tolist() for f in (torch.mean, torch.std))
+        return net.standardised(mean, std)
+
+
+def deep_images(name: str, *, train: int = 0, side: int = 0, merged: int = 0) -> DeepImages:
+    """A data set by name: its first `train` training images (0: all), averaged down to side x side (0: not).
+
+    `merged`: classes in that many groups of neighbours (0: not), as li2025's first five and last five.
+    """
+    both = [load_images(name, part) for part in ("train", "test")]
+    (x, y), (test_x, test_y) = (arrays(part, side) for part in both)
+    if merged:
+        classes = len(both[0].classes)
+        if classes % merged:
+            raise CallError(
+                f"merged={merged}: {name} has {classes} classes, which it does not divide"
+            )
+        y, test_y = (labels // (classes // merged) for labels in (y, test_y))
+    if not 0 <= train <= len(x):
+        raise CallError(f"train={train}: {name} has {len(x)} training images")
+    count = train or len(x)
+    return DeepImages(name, x[:count], y[:count], test_x, test_y, both[0].top)
+
+
+def arrays(images: Images, side: int) -> tuple[Tensor, Tensor]:
+    """Bytes and labels; an image of side x side has the means of equal squares, rounded."""
+    x, y = torch.from_numpy(images.x), torch.from_numpy(images.y)
+    if not side:
+        return x, y
+    whole = x.shape[1]
+    if whole % side:
+        raise CallError(
+            f"side={side}: images of {images.name} are {whole} pixels wide; choose a divisor of it"
+        )
+    few = torch.nn.functional.avg_pool2d(x.permute(0, 3, 1, 2).float(), whole // side)
+    return few.permute(0, 2, 3, 1).round().to(torch.uint8).contiguous(), y
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A training: where it starts (a net, or the name of the job whose net it goes on from), how, on what."""
+
+    start: ResidualNet | str
+    recipe: Recipe
+    images: DeepImages
+    seed: int
+
+
+def deep_nets(bench: Bench, jobs: Mapping[str, Job]) -> dict[str, ResidualNet]:
+    """The nets in eval mode on the bench's device: from the store, or trained and kept, one after the other."""
+    found: dict[str, ResidualNet] = {}
+    for name, job in bench.steps(jobs.items(), "nets"):
+        job = job if isinstance(job.start, ResidualNet) else replace(job, start=found[job.start])
+        found[name] = one_net(bench, name, job)
+    return found
+
+
+def one_net(bench: Bench, name: str, job: Job) -> ResidualNet:
+    """One net by its recipe."""
+    assert isinstance(job.start, ResidualNet)
+    start = copy.deepcopy(job.start).to("cpu")
+    recipe = recipe_of(job, start)
+
+    def train(todo: list[str], checkpoint: Checkpoint) -> Mapping[str, Made]:
+        (key,) = todo
+        enough_time(bench, job)
+        net, images = copy.deepcopy(start), job.images
+        fitted = fit(
+            net, images.x, images.y, job.recipe,
+            seed=job.seed, device=bench.device, top=images.top, progress=bench.progress, checkpoints=checkpoint,
+        )  # fmt: skip
+        return {key: Made(net.to("cpu"), {"loss": fitted.losses.numpy()})}
+
+    made = bench.models.made({name: recipe}, train)
+    net = made[name].net.eval().to(bench.device, memory_format=torch.channels_last)
+    assert isinstance(net, ResidualNet)
+    return net
+
+
+def recipe_of(job: Job, start: ResidualNet) -> StoreRecipe:
+    """What makes the net, as JSON has it."""
+    how = asdict(job.recipe)
+    if how["ball"] is not None:
+        how["ball"]["norm"] = str(how["ball"]["norm"])
+    return {
+        "training": "deep",
+        "data": job.images.name,
+        "points": job.images.digest,
+        "recipe": how,
+        "seed": job.seed,
+        "start": identity_of(start.state()),
+        "code": identity_of(fit),
+    }
+
+
+def enough_time(bench: Bench, job: Job) -> None:
+    """A call error where a training at paper scale would run on a CPU that nobody insisted on."""
+    if bench.scale != "paper" or bench.device != "cpu" or bench.insisted:
+        return
+    hours = cpu_hours(job)
+    raise CallError(
+        f"no GPU is seen here, and one net of this exhibit would take about {hours:,.0f} hours on this CPU: run "
+        "it on a machine with a GPU, choose --scale laptop, or insist with --device cpu"
+    )
+
+
+def cpu_hours(job: Job) -> float:
+    """By the time of one step on few images."""
+    few = replace(job.recipe, epochs=1, batch=PROBE, growth=0.0)
+    assert isinstance(job.start, ResidualNet)
+    net = copy.deepcopy(job.start).to("cpu")
+    x, y = job.images.x[:PROBE], job.images.y[:PROBE]
+    began = time.monotonic()
+    fit(net, x, y, few, device="cpu", top=job.images.top)
+    return (time.monotonic() - began) / PROBE * len(job.images.y) * job.recipe.epochs / 3600

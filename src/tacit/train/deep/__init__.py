@@ -1,0 +1,1 @@
+"""Deep nets on images: clean and adversarial training, on a GPU as one recorded step."""
