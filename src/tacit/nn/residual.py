@@ -12,7 +12,7 @@ standardised inside the net, so that attacks move pixels.
 """
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, TypeVar
 
 import torch
 from jaxtyping import Float
@@ -24,6 +24,7 @@ from tacit.nn import modules
 
 Pixels = Float[Tensor, "n C H W"]
 Maps = Float[Tensor, "n c h w"]
+Net = TypeVar("Net", bound="ResidualNet")
 
 
 def conv3x3(inside: int, outside: int, stride: int = 1) -> nn.Conv2d:
@@ -112,7 +113,7 @@ class ResidualNet(nn.Module):
         self.norm = nn.BatchNorm2d(widths[-1]) if preact else nn.Identity()
         self.head = nn.Linear(widths[-1], sizes["classes"])
 
-    def standardised(self, mean: Sequence[float], std: Sequence[float]) -> Self:
+    def standardised(self: Net, mean: Sequence[float], std: Sequence[float]) -> Net:
         """The net for images of that mean and standard deviation, one a channel."""
         for buffer, values in ((self.mean, mean), (self.std, std)):
             buffer.copy_(torch.tensor(values).view(-1, 1, 1))
@@ -162,7 +163,7 @@ class ResidualNet(nn.Module):
             return [block.bn2, block.conv2]  # type: ignore[list-item]
         return [block.bn1, block.conv1, block.shortcut]  # type: ignore[list-item]
 
-    def freeze_below(self, layer: int) -> Self:
+    def freeze_below(self: Net, layer: int) -> Net:
         """Layers 1 to layer - 1 keep their weights and batch statistics from now on; layer 1 frees all."""
         self.check_layer(layer)
         self.frozen = layer - 1
@@ -171,7 +172,7 @@ class ResidualNet(nn.Module):
                 part.requires_grad_(number >= layer)
         return self.train(self.training)
 
-    def redraw_from(self, layer: int, generator: torch.Generator | None = None) -> Self:
+    def redraw_from(self: Net, layer: int, generator: torch.Generator | None = None) -> Net:
         """Draw layers `layer`, layer + 1, ... and the head anew: He normal (fan-out), norms at 1 and 0."""
         self.check_layer(layer)
         numbers = range(layer, len(self.convolutions) + 1)
@@ -190,7 +191,7 @@ class ResidualNet(nn.Module):
                     nn.init.zeros_(part.bias)
         return self
 
-    def train(self, mode: bool = True) -> Self:
+    def train(self: Net, mode: bool = True) -> Net:
         """As torch's, but what is frozen stays in eval mode."""
         super().train(mode)
         for number in range(1, self.frozen + 1):
