@@ -41,7 +41,7 @@ class Fitted:
 def fit(
     module: nn.Module,
     x: Shaped[Tensor, "n ..."],
-    y: Shaped[Tensor, " n"],
+    y: Shaped[Tensor, " labels"],
     recipe: Recipe,
     *,
     seed: int = 0,
