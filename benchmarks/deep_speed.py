@@ -14,7 +14,8 @@ from torch import Tensor
 
 from tacit.attack.inner import Ball
 from tacit.nn import PreActResNet
-from tacit.train.deep.fit import epoch_of, shelf_of, stream
+from tacit.train.deep.fit import stream
+from tacit.train.deep.pictures import epoch_of, shelf_of
 from tacit.train.deep.recipe import Recipe
 from tacit.train.deep.step import Training, kernels
 
@@ -74,7 +75,11 @@ def plain_step(
 
 def rate(step: Callable[[], object], batch: int, steps: int, device: str) -> float:
     """Images a second, after a few steps that are not counted."""
-    wait = torch.cuda.synchronize if device == "cuda" else (lambda: None)
+
+    def wait() -> None:
+        if device == "cuda":
+            torch.cuda.synchronize()
+
     for _ in range(3):
         step()
     wait()

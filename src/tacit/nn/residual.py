@@ -185,7 +185,9 @@ class ResidualNet(nn.Module):
     def redraw_from(self: Net, layer: int, generator: torch.Generator | None = None) -> Net:
         """Draw layers `layer`, layer + 1, ... and the head anew: He normal (fan-out), norms at 1 and 0."""
         self.check_layer(layer)
-        if self.head.weight.is_meta:  # to be filled: drawing there would import torch's compiler, for seconds
+        if (
+            self.head.weight.is_meta
+        ):  # to be filled: drawing there would import torch's compiler, for seconds
             return self
         numbers = range(layer, len(self.convolutions) + 1)
         fresh = [part for number in numbers for part in self.parts_of(number)]
