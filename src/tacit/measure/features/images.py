@@ -21,6 +21,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
+from tacit.base.recording import recorded
 from tacit.errors import CallError, RunError
 
 Images = Float[Tensor, "n C H W"]
@@ -79,15 +80,23 @@ def feature_images(
     start = torch.rand(
         len(neurons), *shape, generator=generator, dtype=held, device=generator.device
     )
-    x, index = start.to(device), neurons.to(device)
+    x, index = start.to(device, copy=True), neurons.to(device)
     moves = torch.zeros(len(x), 1, 1, 1, dtype=torch.bool, device=x.device)
-    for _ in range(steps):
+
+    def step() -> None:
+        """In place: a GPU records it."""
         gradient = gradient_of(activation, x, index, dtype)
         # lengths in float64: squares of a gradient of 1e-20 vanish in float32, and it would seem dead
         size = torch.linalg.vector_norm(gradient, dim=(1, 2, 3), keepdim=True, dtype=torch.float64)
-        moves |= size != 0
+        moves.logical_or_(size != 0)
         unit = gradient / torch.where(size == 0, 1.0, size).to(held)
-        x = torch.where(moves, (x + rate * (unit - decay * (x - rest))).clamp(0, 1), x)
+        x.copy_(torch.where(moves, (x + rate * (unit - decay * (x - rest))).clamp(0, 1), x))
+
+    make = recorded(step) if x.is_cuda else step
+    x.copy_(start)
+    moves.zero_()
+    for _ in range(steps):
+        make()
     if not bool(x.isfinite().all()):
         raise RunError("a neuron's gradient is NaN or inf: look at the net's weights")
     return FeatureImages(x, ~moves.flatten())
