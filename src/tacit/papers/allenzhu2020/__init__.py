@@ -29,4 +29,5 @@ EXHIBITS = exhibits_of(
     "thm5_4",
     "thm5_6",
     "scaling",
+    "table1",
 )
