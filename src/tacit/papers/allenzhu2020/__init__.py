@@ -30,4 +30,8 @@ EXHIBITS = exhibits_of(
     "thm5_6",
     "scaling",
     "table1",
+    "fig7",
+    "fig10",
+    "fig12",
+    "fig13",
 )

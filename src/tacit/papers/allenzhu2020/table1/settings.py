@@ -91,7 +91,8 @@ EXHIBITS = (
             ),
             "laptop": Table(
                 **LAPTOP,
-                attackers=("linf8", "l2one"),
+                attackers=("linf8", "l2half"),
+                starts=("random",),
                 points=1000,
                 strong=200,
                 strong_steps=20,
