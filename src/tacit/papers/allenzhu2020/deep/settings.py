@@ -70,7 +70,7 @@ class Deep:
     step: float = 0.1
     decay: float = 1e-4
     clean_epochs: int = 80
-    epochs: int = 18
+    epochs: int = 15
 
     def __post_init__(self) -> None:
         if self.dataset not in get_args(Dataset):
