@@ -74,7 +74,7 @@ EXHIBITS = (
                 few=2,
                 light_m=5000,
                 light_eta=15.0,
-                certified=10,
+                certified=6,
                 attackers=("universal",),
                 variants=(),
             ),
