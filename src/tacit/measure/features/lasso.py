@@ -12,8 +12,9 @@ y / lambda, so targets are divided by their weights, and all are solved at lambd
 
 What is reached is proved by the dual, max <x, v> - ||v||^2/4 over ||W'v||_inf <= lambda: its value at the best
 feasible multiple of the residual bounds P from below. A target is solved when the gap is at most `gap` times P.
-Against 1e-5, the sparsity of 3 x 32 x 32 images on 16 filters of 3 x 3 was right to 1 in 200 at 1e-3, to 1 in
-1000 at 1e-4, for twice the steps. Features are taken as long as they are: a longer one costs less to use.
+On eight images of CIFAR-10 and 16 random filters of 3 x 3, a gap of 1e-3 instead of 1e-4 changed the mean
+sparsity by 1 in 240 at the path's end, and that at an error of .01 by 1 in 880, in less than half the time.
+Features are taken as long as they are: a longer one costs less to use.
 """
 
 import math
@@ -115,7 +116,8 @@ def solve(
     for step in range(1, steps + 1):
         new = softshrink(torch.add(z, W.analyse(x - W.decode(z)), alpha=1 / s), 1 / (2 * s))
         move = new - y
-        t = torch.where(inner(z - new, move) > 0, 1.0, t)
+        uphill = ((z - new) * move).flatten(1).sum(1) > 0
+        t = torch.where(uphill, 1.0, t)
         after = (1 + (1 + 4 * t.square()).sqrt()) / 2
         z = torch.addcmul(new, beside((t - 1) / after, new), move)
         y, t = new, after
