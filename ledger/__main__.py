@@ -10,7 +10,17 @@ from pathlib import Path
 
 import ledger
 from ledger.pages import write_pages
-from ledger.records import DECIDED, LARGEST, Entry, collect, flips, keep, runs_in, seeds_of, unbacked
+from ledger.records import (
+    DECIDED,
+    LARGEST,
+    Entry,
+    collect,
+    flips,
+    keep,
+    runs_in,
+    seeds_of,
+    unbacked,
+)
 from tacit import exhibits
 from tacit.report import words
 
