@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import Progress as RichProgress
 from rich.progress import TextColumn
 
-from tacit.base.progress import LOG_INTERVAL, Bars, Lines, Silent, on_stderr
+from tacit.base.progress import LOG_INTERVAL, Bars, Lines, Silent, in_words, on_stderr
 from tacit.lab.bench import Bench
 from tacit.lab.parts import DiskParts
 
@@ -49,7 +49,34 @@ def test_a_log_gets_a_line_now_and_then() -> None:
         time[0] += LOG_INTERVAL
         advance()
         advance()
-    assert log == ["toy2020.mean: sweep 2/3"]
+    assert log == ["toy2020.mean: sweep 2/3, 10 s left"]
+
+
+def test_a_step_of_many_tells_how_many_in_a_second() -> None:
+    log: list[str] = []
+    time = [0.0]
+    lines = Lines("toy2020.mean", log.append, clock=lambda: time[0])
+    with lines.track("images", 128_000, 128) as advance:
+        for _ in range(250):
+            time[0] += 0.1
+            advance()
+    assert log == ["toy2020.mean: images 25,600/128,000, 1,280/s, 80 s left"]
+    live = RichProgress(
+        TextColumn("{task.description}"),
+        console=Console(file=io.StringIO()),
+        get_time=lambda: time[0],
+    )
+    with Bars("toy2020.mean", live).track("images", 1280, 128) as advance:
+        for _ in range(3):
+            time[0] += 0.1
+            advance()
+        assert live.tasks[0].completed == 384
+        assert live.tasks[0].description == "images, 1,280/s"
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(50, "50 s"), (240, "4 min"), (9000, "2.5 h")])
+def test_times_in_words(seconds: float, words: str) -> None:
+    assert in_words(seconds) == words
 
 
 def test_a_short_run_logs_nothing(capsys: pytest.CaptureFixture[str]) -> None:

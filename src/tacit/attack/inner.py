@@ -69,7 +69,7 @@ class Ball:
         return known_norm(self.norm).random(x.flatten(1), generator).unflatten(1, x.shape[1:])
 
 
-def seen(x: Inputs, noise: Float[Tensor, "m n ..."] | None) -> Inputs:
+def seen(x: Inputs, noise: Float[Tensor, "m n ..."] | None) -> Float[Tensor, "mn ..."]:
     """What the model is shown: the images, or all of their noisy copies, (m n, ...) draw by draw."""
     return x if noise is None else (x + noise).flatten(0, 1)
 

@@ -18,21 +18,23 @@ LOG_INTERVAL = 20.0  # seconds: a log wants a sign of life, not a film
 class Progress(Protocol):
     """Where steps are announced (a bar on stderr, or nowhere)."""
 
-    def track(self, label: str, total: int) -> AbstractContextManager[Callable[[], None]]:
-        """A context whose value is called once after each finished step."""
+    def track(
+        self, label: str, total: int, size: int = 1
+    ) -> AbstractContextManager[Callable[[], None]]:
+        """A context whose value is called once after each finished step, which is `size` of the total."""
 
 
 class Silent:
     """Progress that nobody watches."""
 
     @contextmanager
-    def track(self, label: str, total: int) -> Iterator[Callable[[], None]]:  # noqa: ARG002
+    def track(self, label: str, total: int, size: int = 1) -> Iterator[Callable[[], None]]:  # noqa: ARG002
         """Count nothing."""
         yield lambda: None
 
 
 class Lines:
-    """`id: label n/total` in a log, at most once in `LOG_INTERVAL` seconds."""
+    """`id: label n/total, 29,000/s, 40 s left` in a log, at most once in `LOG_INTERVAL` seconds."""
 
     def __init__(
         self, id: str, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic
@@ -43,16 +45,19 @@ class Lines:
         self._last = clock()
 
     @contextmanager
-    def track(self, label: str, total: int) -> Iterator[Callable[[], None]]:
-        """Say how far it is when it has been quiet for long enough."""
-        done = 0
+    def track(self, label: str, total: int, size: int = 1) -> Iterator[Callable[[], None]]:
+        """Say how far it is, how fast, and for how long still, when it has been quiet for long enough."""
+        done, began = 0, self._clock()
 
         def advance() -> None:
             nonlocal done
-            done += 1
+            done += size
             if self._clock() - self._last >= LOG_INTERVAL:
                 self._last = self._clock()
-                self._say(f"{self._id}: {label} {done}/{total}")
+                speed = done / max(self._last - began, 1e-9)
+                left = f", {in_words((total - done) / speed)} left" if done < total else ""
+                rate = f", {speed:,.0f}/s" if size > 1 else ""
+                self._say(f"{self._id}: {label} {done:,}/{total:,}{rate}{left}")
 
         yield advance
 
@@ -65,11 +70,18 @@ class Bars:
         self._live = live
 
     @contextmanager
-    def track(self, label: str, total: int) -> Iterator[Callable[[], None]]:
-        """Show a bar as long as the step lasts."""
+    def track(self, label: str, total: int, size: int = 1) -> Iterator[Callable[[], None]]:
+        """Show a bar as long as the step lasts; where a step is many, also how many are done in a second."""
         task = self._live.add_task(label, total=total, exhibit=self._id)
+
+        def advance() -> None:
+            self._live.advance(task, size)
+            speed = self._live.tasks[self._live.task_ids.index(task)].speed
+            if size > 1 and speed:
+                self._live.update(task, description=f"{label}, {speed:,.0f}/s")
+
         try:
-            yield lambda: self._live.advance(task)
+            yield advance
         finally:
             self._live.remove_task(task)
 
@@ -100,3 +112,10 @@ def watched() -> Iterator[Callable[[str], Progress]]:
     )
     with RichProgress(*columns, console=Console(stderr=True), transient=True) as live:
         yield lambda id: Bars(id, live)
+
+
+def in_words(seconds: float) -> str:
+    """50 s, 4 min, 2.5 h."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -102,10 +102,10 @@ class Relayed:
         self._numbers = count()
 
     @contextmanager
-    def track(self, label: str, total: int) -> Iterator[Callable[[], None]]:
+    def track(self, label: str, total: int, size: int = 1) -> Iterator[Callable[[], None]]:
         """Tell where it is shown."""
         number = next(self._numbers)
-        _post.put((self._id, "begins", (number, label, total)))
+        _post.put((self._id, "begins", (number, label, total, size)))
         try:
             yield lambda: _post.put((self._id, "step", number))
         finally:
@@ -121,9 +121,9 @@ def _tell(post: Queue[Message | None]) -> None:
             if what == "says":
                 complain(more)
             elif what == "begins":
-                number, label, total = more
+                number, *what_of = more
                 progress, stack = shown.setdefault(id, progress_of(id)), ExitStack()
-                steps[id, number] = stack, stack.enter_context(progress.track(label, total))
+                steps[id, number] = stack, stack.enter_context(progress.track(*what_of))
             elif what == "step":
                 steps[id, more][1]()
             else:

@@ -27,23 +27,28 @@ def kept_right(
     *,
     starts: int = 1,
     seed: int = 0,
+    known: Float[Tensor, " n"] | None = None,
 ) -> Float[Tensor, " n"]:
     """The share of each image's noisy copies (one copy without noise: 0 or 1) that the module has right.
 
-    Without a ball the images are as they are. With one, `starts` attacks are made on each; what is kept is the
-    least share. Attack and judgement share the noise, as in the released code of Salman et al. (2019).
+    Without a ball the images are as they are; in one of radius 0 they have its noise and no more. Otherwise
+    `starts` attacks are made on each; what is kept is the least share, of these and of what is `known` already
+    (an image without a copy left is not attacked again). Attacks and judgement share the noise, as in the
+    released code of Salman et al. (2019).
     """
     check_in_use(module)
     generator = torch.Generator(x.device).manual_seed(seed)
     found = [torch.ones(0, device=x.device)]
     for part in parts(len(x)):
         here, labels = x[part], y[part]
-        least = torch.ones(len(here), device=x.device)
+        noise = None if ball is None else ball.noise(here, generator)
+        least = torch.ones(len(here), device=x.device) if known is None else known[part].clone()
         for _ in range(starts if ball else 1):
             todo = (least > 0).nonzero().squeeze(1)  # a point that has lost all copies is done
             if not len(todo):
                 break
-            share = one_try(module, here[todo], labels[todo], ball, generator)
+            draws = None if noise is None else noise[:, todo]
+            share = one_try(module, here[todo], labels[todo], ball, draws, generator)
             least[todo] = torch.minimum(least[todo], share)
         found.append(least)
     return torch.cat(found)
@@ -54,12 +59,12 @@ def one_try(
     x: Float[Tensor, "n C H W"],
     y: Int64[Tensor, " n"],
     ball: Ball | None,
+    noise: Float[Tensor, "m n C H W"] | None,
     generator: torch.Generator,
 ) -> Float[Tensor, " n"]:
     """The share of copies that are right after one attack."""
-    noise = None
-    if ball is not None:
-        noise, start = ball.noise(x, generator), ball.start(x, generator)
+    if ball is not None and ball.radius:
+        start = ball.start(x, generator)
         x = x + delta_of(module, x, y, ball, start=start, noise=noise)
     with torch.no_grad():
         right = module(seen(x, noise)).argmax(1).view(-1, len(x)) == y

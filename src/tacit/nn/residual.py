@@ -23,7 +23,7 @@ from tacit.nets.kinds import kind_of, register
 from tacit.nn import modules
 
 Pixels = Float[Tensor, "n C H W"]
-Maps = Float[Tensor, "n c h w"]
+Maps = Float[Tensor, "n _ _ _"]
 Net = TypeVar("Net", bound="ResidualNet")
 
 
@@ -126,8 +126,18 @@ class ResidualNet(nn.Module):
 
     def begun(self, x: Pixels) -> Maps:
         """Up to the first block."""
-        maps = self.stem((x - self.mean) / self.std)
+        maps = self.stemmed(x)
         return maps if self.preact else self.stem_norm(maps).relu()
+
+    def stemmed(self, x: Pixels) -> Maps:
+        """What the first convolution puts out, of standardised images."""
+        if x.shape[1] != len(
+            self.mean
+        ):  # the means of three channels would be taken from a grey image in silence
+            raise CallError(
+                f"images of {x.shape[1]} channels: this net was made for {len(self.mean)}"
+            )
+        return self.stem((x - self.mean) / self.std)
 
     def features(self, x: Pixels) -> Float[Tensor, "n c"]:
         """What the linear head sees: the mean over positions of the last maps."""
@@ -145,7 +155,7 @@ class ResidualNet(nn.Module):
         """What convolution `layer` puts out, before any norm or addition; what comes later is not run."""
         self.check_layer(layer)
         if layer == 1:
-            return self.stem((x - self.mean) / self.std)
+            return self.stemmed(x)
         before, second = divmod(layer - 2, 2)
         maps = self.begun(x)
         for block in self.blocks[:before]:
@@ -175,6 +185,10 @@ class ResidualNet(nn.Module):
     def redraw_from(self: Net, layer: int, generator: torch.Generator | None = None) -> Net:
         """Draw layers `layer`, layer + 1, ... and the head anew: He normal (fan-out), norms at 1 and 0."""
         self.check_layer(layer)
+        if (
+            self.head.weight.is_meta
+        ):  # to be filled: drawing there would import torch's compiler, for seconds
+            return self
         numbers = range(layer, len(self.convolutions) + 1)
         fresh = [part for number in numbers for part in self.parts_of(number)]
         for top in (*fresh, self.norm, self.head):

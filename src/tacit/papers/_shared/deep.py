@@ -46,6 +46,12 @@ class DeepImages:
         """1 or 3."""
         return self.x.shape[3]
 
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Of one image as a net sees it, (C, H, W)."""
+        _, height, width, channels = self.x.shape
+        return channels, height, width
+
     def tested(
         self, points: int, device: str
     ) -> tuple[Float[Tensor, "k C H W"], Int64[Tensor, " k"]]:

@@ -29,4 +29,9 @@ EXHIBITS = exhibits_of(
     "thm5_4",
     "thm5_6",
     "scaling",
+    "table1",
+    "fig7",
+    "fig10",
+    "fig12",
+    "fig13",
 )

@@ -41,7 +41,7 @@ class Fitted:
 def fit(
     module: nn.Module,
     x: Shaped[Tensor, "n ..."],
-    y: Shaped[Tensor, " n"],
+    y: Shaped[Tensor, " labels"],
     recipe: Recipe,
     *,
     seed: int = 0,
@@ -71,15 +71,17 @@ def fit(
             training.restore(known)
         step = probed(training)
         clock = time.monotonic()
-        with (progress or Silent()).track(label(recipe), recipe.epochs * training.count) as advance:
-            for _ in range(begun * training.count):
-                advance()
+        images = training.count * recipe.batch
+        bar = (progress or Silent()).track(
+            label(recipe), (recipe.epochs - begun) * images, recipe.batch
+        )
+        with bar as advance:
             for number in range(begun, recipe.epochs):
                 losses.append(one_epoch(training, step, number, seed, advance))
                 if checkpoints is not None:
                     checkpoints.offer(number + 1, lambda: kept(training, losses))
         spent = time.monotonic() - clock
-    seen = (recipe.epochs - begun) * training.count * recipe.batch
+    seen = (recipe.epochs - begun) * images
     return Fitted(module.eval(), torch.tensor(losses), seen / max(spent, 1e-9))
 
 
@@ -121,9 +123,8 @@ def stream(*names: object) -> torch.Generator:
 
 
 def label(recipe: Recipe) -> str:
-    """What the bar says; it counts steps."""
-    kind = "clean" if recipe.ball is None else "adversarial"
-    return f"{kind} training, batches of {recipe.batch}"
+    """What the bar says of what it counts."""
+    return f"{'clean' if recipe.ball is None else 'adversarial'} training, images"
 
 
 def check_outputs(module: nn.Module, shelf: Shelf) -> None:

@@ -15,11 +15,10 @@ import torch
 from torch import Tensor, nn
 
 from tacit.attack.inner import perturbation, seen
+from tacit.base.recording import recorded
 from tacit.train.deep.pictures import Epoch, Shelf
 from tacit.train.deep.recipe import Recipe
 from tacit.train.deep.views import attacked_view, compiled, training_view
-
-WARM = 3  # steps before a recording: kernels are chosen, memory is taken
 
 State = dict[str, Tensor]
 
@@ -120,19 +119,9 @@ class Training:
         if self.device != "cuda":
             return self.step
         before = self.state()
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            for _ in range(WARM):
-                self.step()
-        torch.cuda.current_stream().wait_stream(side)
-        torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        graph.register_generator_state(self.generator)
-        with torch.cuda.graph(graph):
-            self.step()
+        replay = recorded(self.step, [self.generator])
         self.restore(before)
-        return graph.replay
+        return replay
 
 
 def _as_it_is(view: nn.Module) -> nn.Module:

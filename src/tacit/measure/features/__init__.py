@@ -1,0 +1,28 @@
+"""What deep features look like, and how sparsely they reconstruct (allenzhu2020, Section 8)."""
+
+from tacit.measure.features.dictionaries import ConvDictionary
+from tacit.measure.features.images import FeatureImages, at_centre, feature_images
+from tacit.measure.features.lasso import LassoPath, lasso_path, sparsity_at_error
+from tacit.measure.features.pictures import (
+    coarse_share,
+    rescaled_like,
+    total_variation,
+    zero_mean,
+)
+from tacit.measure.features.regression import Regression, regression_error
+
+__all__ = [
+    "ConvDictionary",
+    "FeatureImages",
+    "LassoPath",
+    "Regression",
+    "at_centre",
+    "coarse_share",
+    "feature_images",
+    "lasso_path",
+    "regression_error",
+    "rescaled_like",
+    "sparsity_at_error",
+    "total_variation",
+    "zero_mean",
+]

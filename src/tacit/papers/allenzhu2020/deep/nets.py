@@ -1,0 +1,79 @@
+"""The nets of Section 8: clean, adversarial from random weights, adversarial from the clean net.
+
+clean           vanilla training
+linf8           against linf(8/255), from the random weights that the clean net started from
+linf8.clean     the same, from the clean net
+linf8.sixteen   the same as linf8, of a ResNet-16
+"""
+
+from collections.abc import Iterable
+from dataclasses import asdict, replace
+
+from tacit.attack.inner import Ball
+from tacit.lab import Bench
+from tacit.nn.residual import PreActResNet, ResidualNet
+from tacit.papers._shared.deep import DeepImages, Job, deep_images, deep_nets
+from tacit.papers.allenzhu2020.deep.settings import ATTACKERS, GROWN, Deep
+from tacit.train.deep.recipe import Recipe
+
+
+def ball_of(name: str) -> Ball:
+    """The attacker of that name."""
+    told = asdict(ATTACKERS[name])
+    return Ball(**{key: value for key, value in told.items() if key != "told"})
+
+
+def images_of(config: Deep) -> DeepImages:
+    """The images of the exhibit."""
+    return deep_images(config.dataset, train=config.train, side=config.side)
+
+
+def start_net(config: Deep, bench: Bench, images: DeepImages) -> ResidualNet:
+    """Random weights, the same for every training of one depth."""
+    generator = bench.generator("deep start", config.depth)
+    net = PreActResNet(config.depth, config.width, 10, images.channels, generator=generator)
+    return images.standardise(net).eval()
+
+
+def recipe_of(config: Deep, attacker: str = "") -> Recipe:
+    """The training, with an attacker if one is named; crops by an eighth of the side, as 4 of 32."""
+    plain = Recipe(
+        epochs=config.clean_epochs,
+        batch=config.batch,
+        step=config.step,
+        nesterov=True,
+        decay=config.decay,
+        warmup=min(1.0, config.clean_epochs / 2),
+        crop=config.side // 8 if config.side else 4 if config.dataset == "cifar10" else 1,
+        flip=config.dataset == "cifar10",
+    )
+    if not attacker:
+        return plain
+    ball = ball_of(attacker)
+    return replace(
+        plain,
+        epochs=config.epochs,
+        warmup=min(1.0, config.epochs / 2),
+        ball=ball,
+        growth=config.epochs / GROWN if ball.sigma else 0.0,
+    )
+
+
+def jobs_of(config: Deep, bench: Bench, images: DeepImages, names: Iterable[str]) -> dict[str, Job]:
+    """The trainings of these nets; the clean one comes first where another goes on from it."""
+    names = list(names)
+    if any(name.endswith(".clean") for name in names) and "clean" not in names:
+        names.insert(0, "clean")
+    found: dict[str, Job] = {}
+    for name in sorted(names, key=lambda each: each != "clean"):
+        attacker, _, start = name.partition(".")
+        here = replace(config, depth=16) if start == "sixteen" else config
+        begin = "clean" if start == "clean" else start_net(here, bench, images)
+        recipe = recipe_of(config, "" if name == "clean" else attacker)
+        found[name] = Job(begin, recipe, images, bench.seed)
+    return found
+
+
+def nets_of(config: Deep, bench: Bench, names: Iterable[str]) -> dict[str, ResidualNet]:
+    """Those nets, in eval mode on the bench's device, and what was trained on the way to them."""
+    return deep_nets(bench, jobs_of(config, bench, images_of(config), names))

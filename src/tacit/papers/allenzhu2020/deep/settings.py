@@ -1,0 +1,169 @@
+"""Section 8's nets, attackers and trainings as settings (without torch)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any, Literal, get_args
+
+from tacit.errors import CallError
+from tacit.papers._shared.checks import check_at_least, check_positive, check_unique
+
+Dataset = Literal["digits", "cifar10"]
+AttackerName = Literal["linf4", "linf8", "l2half", "l2one"]
+GROWN = 6  # l2 radii grow over a sixth of the epochs
+
+
+@dataclass(frozen=True)
+class Attacker:
+    """An attacker of Section 8: its norm, radius, steps and their length in radii, noise and its draws.
+
+    With noise it is Salman et al.'s (2019) SmoothAdvPGD, which starts at the image.
+    """
+
+    told: str
+    norm: float
+    radius: float
+    steps: int
+    step: float
+    random_start: bool = False
+    sigma: float = 0.0
+    draws: int = 1
+
+
+def linf(radius: int) -> Attacker:
+    """Madry et al.'s (2018) PGD, 7 steps; 2.5/7 radii and the random start are theirs."""
+    return Attacker(
+        f"linf({radius}/255)", float("inf"), radius / 255, 7, 2.5 / 7, random_start=True
+    )
+
+
+def smooth(radius: float, sigma: float) -> Attacker:
+    """Footnote 14: 4 steps and 2 draws; steps of 2/4 radii are those of the released code of Salman et al."""
+    return Attacker(f"l2({radius:g}, {sigma:g})", 2.0, radius, 4, 2 / 4, sigma=sigma, draws=2)
+
+
+ATTACKERS: dict[str, Attacker] = {
+    "linf4": linf(4),
+    "linf8": linf(8),
+    "l2half": smooth(0.5, 0.12),
+    "l2one": smooth(1.0, 0.25),
+}
+
+
+@dataclass(frozen=True)
+class Deep:
+    """Pre-activation ResNets of `depth` layers and `width`, trained clean and adversarially on images.
+
+    `side`: images are averaged down to side x side (0: as they are); `train`: so many training images (0: all).
+    SGD in batches of `batch`, with Nesterov's momentum .9 and weight decay `decay`; the step size rises to `step`
+    over one epoch and falls as a cosine. `clean_epochs` without and `epochs` with an attacker, whose radius, if
+    its norm is l2, grows over the first sixth of them.
+    """
+
+    dataset: Dataset = "cifar10"
+    depth: int = 34
+    width: int = 4
+    side: int = 0
+    train: int = 0
+    batch: int = 128
+    step: float = 0.1
+    decay: float = 1e-4
+    clean_epochs: int = 80
+    epochs: int = 15
+
+    def __post_init__(self) -> None:
+        if self.dataset not in get_args(Dataset):
+            raise CallError(f"dataset={self.dataset}: one of {', '.join(get_args(Dataset))}")
+        if self.depth < 10 or (self.depth - 4) % 6:
+            raise CallError(f"depth={self.depth}: it is 6n + 4, as 10, 16, 22, 28, 34")
+        for name in ("width", "batch", "step", "clean_epochs", "epochs"):
+            check_positive(name, (getattr(self, name),))
+        for name in ("side", "train", "decay"):
+            check_at_least(name, (getattr(self, name),), 0)
+
+    @property
+    def convolutions(self) -> int:
+        """The number of 3x3 convolutions."""
+        return self.depth - 3
+
+    @property
+    def whole(self) -> bool:
+        """Whether nets and images are the paper's."""
+        return (self.dataset, self.depth, self.side, self.train) == ("cifar10", 34, 0, 0)
+
+
+def check_attackers(name: str, given: Iterable[str]) -> None:
+    """Known attackers, each once."""
+    names = tuple(given)
+    unknown = [each for each in names if each not in ATTACKERS]
+    if unknown or not names:
+        raise CallError(f"{name}={','.join(unknown)}: some of {', '.join(ATTACKERS)}")
+    check_unique(name, names)
+
+
+def check_layers(name: str, layers: tuple[int, ...], config: Deep) -> None:
+    """Numbers of convolutions that the net has, each once."""
+    for layer in layers:
+        if not 1 <= layer <= config.convolutions:
+            raise CallError(
+                f"{name}={layer}: at depth={config.depth} the convolutions are numbered 1 to {config.convolutions}"
+            )
+    check_unique(name, layers)
+
+
+def regime_of(config: Deep, over: str = "images") -> str:
+    """The regime of every claim: the paper prints neither epochs nor schedule nor width."""
+    grown = config.epochs / GROWN
+    how = (
+        f"{config.clean_epochs} clean and {config.epochs} adversarial epochs, Nesterov, warm-up and cosine, "
+        f"l2 radii grown over {grown:.3g} epochs (paper: plain momentum, 10 epochs of growth; its epochs, "
+        f"schedule and width are not printed), width {config.width}; one training of each net, intervals are "
+        f"over {over}"
+    )
+    if config.dataset != "cifar10":
+        return f"other data: {config.dataset} where the paper has CIFAR-10; {how}"
+    smaller = []
+    if config.depth != 34:
+        smaller.append(f"ResNet-{config.depth} for ResNet-34")
+    if config.side:
+        smaller.append(f"images of {config.side} x {config.side}")
+    if config.train:
+        smaller.append(f"{config.train:,} training images")
+    return f"shortened: {', '.join([*smaller, how])}"
+
+
+NOT_HERE = "results/allenzhu2020.table1 has the run at paper scale"
+
+
+def why_not(config: Deep) -> str:
+    """Why the paper's numbers cannot be judged in this setting."""
+    return f"the numbers are of ResNet-34 on all of CIFAR-10, which this is not; {NOT_HERE}"
+
+
+def shared(config: Deep) -> dict[str, Any]:
+    """The settings that decide the nets."""
+    return {field.name: getattr(config, field.name) for field in fields(Deep)}
+
+
+# one clean and one robust net of 8x8 digits: a second or two each
+SMOKE: dict[str, Any] = {
+    "dataset": "digits",
+    "depth": 10,
+    "width": 1,
+    "train": 256,
+    "batch": 64,
+    "clean_epochs": 2,
+    "epochs": 1,
+}
+
+# on two cores half a minute for the clean net and less than a minute for each robust one
+LAPTOP: dict[str, Any] = {
+    "depth": 10,
+    "width": 1,
+    "side": 16,
+    "train": 5000,
+    "batch": 64,
+    "clean_epochs": 8,
+    "epochs": 5,
+}

@@ -1,0 +1,1 @@
+"""`allenzhu2020.fig12`: sparse reconstruction of images and perturbations (its ResNet half)."""

@@ -1,0 +1,94 @@
+"""Figure 12, its ResNet half: how sparsely images and perturbations are made of the first layer's features.
+
+First row: the first images that the robust net has right (footnote 18), each channel of mean 0, in the features
+of the random start, of the clean net and of the robust one. Second row: perturbations of the clean net and of the
+robust one for these images, rescaled to their mean and standard deviation (footnote 19), in the robust features.
+`sparsity` is the share of coefficients that are not 0, `error` the relative squared error, along Lasso paths;
+`at_error` the sparsity at one error, image by image; `regression` the error of least squares (Remark 8.2).
+"""
+
+from functools import partial
+
+import numpy as np
+import torch
+import xarray as xr
+from torch import Tensor
+
+from tacit.errors import RunError
+from tacit.lab import Bench, Outcome
+from tacit.measure.attacked import kept_right
+from tacit.measure.features import (
+    ConvDictionary,
+    lasso_path,
+    regression_error,
+    rescaled_like,
+    sparsity_at_error,
+    zero_mean,
+)
+from tacit.nn.residual import ResidualNet
+from tacit.papers.allenzhu2020.deep.deltas import deltas
+from tacit.papers.allenzhu2020.deep.nets import images_of, nets_of, start_net
+from tacit.papers.allenzhu2020.fig12.claims import claims
+from tacit.papers.allenzhu2020.fig12.figure import draw as draw
+from tacit.papers.allenzhu2020.fig12.settings import Reconstruction
+
+
+def run(config: Reconstruction, bench: Bench) -> Outcome:
+    """Train, choose, perturb, reconstruct, judge."""
+    images = images_of(config)
+    x, y = images.tested(config.among, bench.device)
+    found = nets_of(config, bench, ("clean", config.attacker))
+    clean, robust = found["clean"], found[config.attacker]
+    random = start_net(config, bench, images).to(bench.device)
+    chosen = first_right(robust, x, y, config.images)
+    x, y = x[chosen], y[chosen]
+
+    def changed_by(net: ResidualNet) -> Tensor:
+        return rescaled_like(deltas(net, x, y, config.attacker, steps=config.steps), x)
+
+    cases = {
+        "random": (random, x),
+        "clean": (clean, x),
+        "robust": (robust, x),
+        "clean_delta": (robust, changed_by(clean)),
+        "robust_delta": (robust, changed_by(robust)),
+    }
+    parts = [
+        bench.part(name, partial(reconstructed, config, features_in(net), zero_mean(targets)))
+        for name, (net, targets) in bench.steps(cases.items(), "Lasso paths")
+    ]
+    data = xr.concat(parts, xr.Variable("case", list(cases)))
+    data["chosen"] = ("image", chosen.cpu().numpy())
+    return Outcome(data, tuple(claims(data, config, bench)))
+
+
+def first_right(net: ResidualNet, x: Tensor, y: Tensor, count: int) -> Tensor:
+    """The numbers of the first images that the net has right."""
+    right = (kept_right(net, x, y) > 0).nonzero().squeeze(1)
+    if len(right) < count:
+        raise RunError(
+            f"images={count}: the robust net has {len(right)} of {len(x)} test images right; ask for fewer, or "
+            "raise among"
+        )
+    return right[:count]
+
+
+def features_in(net: ResidualNet) -> ConvDictionary:
+    """The first convolution as a dictionary: its transpose reconstructs."""
+    return ConvDictionary(net.stem.weight.detach(), stride=1, padding=1)
+
+
+def reconstructed(config: Reconstruction, features: ConvDictionary, targets: Tensor) -> xr.Dataset:
+    """The paths of all targets in one dictionary."""
+    path = lasso_path(features, targets, lambdas=config.lambdas, least=config.least)
+    least = regression_error(features, targets)
+    values = {
+        "sparsity": (("weight", "image"), path.sparsity),
+        "error": (("weight", "image"), path.error),
+        "solved": (("weight", "image"), path.solved.to(torch.float64)),
+        "at_error": ("image", sparsity_at_error(path, config.error)),
+        "regression": ("image", least.error),
+    }
+    return xr.Dataset(
+        {name: (dims, t.cpu().numpy().astype(np.float64)) for name, (dims, t) in values.items()}
+    )

@@ -1,0 +1,1 @@
+"""`allenzhu2020.fig7`: adversarial perturbations before and after adversarial training."""
