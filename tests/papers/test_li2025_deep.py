@@ -199,6 +199,14 @@ def test_nothing_to_compare_cannot_be_judged():
     assert only.verdict == "not testable here"
 
 
+def test_small_nets_on_cifar10_decide_nothing():
+    laptop = next(e.scales["laptop"] for e in EXHIBITS if e.id == "li2025.fig3c")
+    data = measured([0.9, 0.5, 0.0], [0.95, 0.7, 0.0])
+    for config, verdict in ((laptop, "not testable here"), (replace(CIFAR10, epochs=100), "holds")):
+        first, *_ = claims(data, config, new_bench())
+        assert first.verdict == verdict
+
+
 def test_regimes():
     assert [regime_of(c).split(":")[0] for c in (MNIST, CIFAR10)] == ["inside", "inside"]
     assert regime_of(replace(MNIST, points=500, radius=(1.0,))).startswith("inside")

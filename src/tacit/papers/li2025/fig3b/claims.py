@@ -11,7 +11,7 @@ from tacit.lab import Bench, Claim, Expected
 from tacit.lab.claims import Part
 from tacit.papers._shared.crossed import crossed
 from tacit.papers._shared.fits import listed
-from tacit.papers.li2025.fig3b.settings import PAPERS, Labels
+from tacit.papers.li2025.fig3b.settings import CIFAR10, PAPERS, Labels
 
 WHERE = {"mnist": "Section 6.2, Figure 3 (middle)", "cifar10": "Section 6.2, Figure 3 (right)"}
 EXTREME = (
@@ -21,6 +21,10 @@ LESS = 0.01  # clean accuracy that more labels may cost
 SEEN = 0.05  # a gap that a figure shows
 PRINTED = "train", "side", "width", "epochs", "batch", "step", "schedule", "crop", "flip"
 SMALLER = "train", "side", "width", "epochs"
+TOO_SMALL = (
+    "small nets of width 8 do not show it (seed 0): at 16 x 16 pixels the curves cross, at 8 x 8 10 labels are behind "
+    "at every radius; results/li2025.fig3c has the run of the paper's size"
+)
 
 
 def regime_of(config: Labels) -> str:
@@ -38,6 +42,14 @@ def regime_of(config: Labels) -> str:
     kind = "shortened" if any(name in SMALLER for name in off) else "outside"
     told = ", ".join(f"{name} = {getattr(config, name)} ({getattr(papers, name)})" for name in off)
     return f"{kind}: {told}, the paper's in brackets (0: all); {once} of each kind"
+
+
+def too_small(config: Labels) -> bool:
+    """Whether a run on CIFAR-10 is far from the paper's: fewer pixels or channels, under a tenth of the steps."""
+    seen = config.epochs * (config.train or 50_000)
+    return config.dataset == "cifar10" and bool(
+        config.side or config.width < CIFAR10.width or seen < CIFAR10.epochs * 5_000
+    )
 
 
 def gains(data: xr.Dataset, of: int) -> dict[float, Estimate]:
@@ -77,11 +89,16 @@ def claims(data: xr.Dataset, config: Labels, bench: Bench) -> Iterator[Claim]:
         return
     found = gains(data, len(radii))
     parts = [Part(f"{r:g}", f"gain at l2 radius {r:g}", Expected(min=0.0), found[r]) for r in radii]
-    yield judge.family("order", f"{text} ({listed(radii)})", parts)
+    text = f"{text} ({listed(radii)})"
     ours = judge.but(source="ours")
-    text = "the largest gain over the radii"
+    largest, apart = "the largest gain over the radii", Expected(min=SEEN)
     bar = "ours: a gap that a figure shows, a twentieth of the points"
-    yield ours("largest", text, Expected(min=SEEN), most(found[r] for r in radii), bar=bar)
+    if too_small(config):
+        yield judge.cannot("order", text, Expected(min=float(len(radii))), TOO_SMALL)
+        yield ours.cannot("largest", largest, apart, TOO_SMALL, bar=bar)
+    else:
+        yield judge.family("order", text, parts)
+        yield ours("largest", largest, apart, most(found[r] for r in radii), bar=bar)
     right = data.right.astype(np.float64).transpose("labels", "seed", "test")
     cost = one_or_more((right.sel(labels=10) - right.sel(labels=2)).values)
     text = "clean accuracy of the binary task with 10 labels less that with 2"

@@ -57,7 +57,7 @@ CIFAR10 = Labels()
 PAPERS = {"mnist": MNIST, "cifar10": CIFAR10}
 
 SMOKE = {
-    "dataset": "digits", "train": 640, "width": 8, "epochs": 2, "batch": 64, "step": 0.05, "crop": 0,
+    "dataset": "digits", "train": 320, "width": 8, "epochs": 2, "batch": 64, "step": 0.05, "crop": 0,
     "flip": False, "radius": (0.2, 0.5), "points": 20, "steps": 5,
 }  # fmt: skip
 SMALLER = {"train": 10_000, "width": 8, "epochs": 8, "points": 500, "steps": 20}
