@@ -4,7 +4,7 @@ Both nets are trained from scratch on the same images in the same order, from th
 which half of the classes an image is of, the other its class, and answers with a half by the paper's rule
 (`binary`). SGD in batches of 128 with momentum .9 and weight decay 5e-4; CIFAR-10: steps of .1, falling as half a
 cosine, 200 epochs; MNIST: steps of .001, 100 epochs. The paper prints no augmentation: CIFAR-10 has the usual
-shifts by 4 pixels and mirror images here, MNIST none. Nor does it print the PGD's steps, or the radii of MNIST.
+shifts by 4 pixels and mirror images here, MNIST none. Nor does its text have the steps of its PGD, or radii.
 
 No theorem of the paper speaks of such nets: what is judged is the order of the two curves. The paper shows one
 training of each kind, as `repeats` = 1 does. Small nets on MNIST (seed 0) have the paper's order with its own
