@@ -10,7 +10,17 @@ from pathlib import Path
 
 import ledger
 from ledger.pages import write_pages
-from ledger.records import DECIDED, Entry, collect, flips, keep, runs_in, seeds_of, unbacked
+from ledger.records import (
+    DECIDED,
+    LARGEST,
+    Entry,
+    collect,
+    flips,
+    keep,
+    runs_in,
+    seeds_of,
+    unbacked,
+)
 from tacit import exhibits
 from tacit.report import words
 
@@ -34,9 +44,13 @@ def seeds(*commit: str) -> None:
 
 
 def take(*folders: str) -> None:
-    """Keep the claims of larger runs."""
+    """Keep larger runs: their claims, figures and data."""
     for folder in folders:
-        print(keep(Path(folder)))
+        made = keep(Path(folder))
+        print(*made, sep="\n")
+        left = {"run.json", "figure.png", "result.nc"} - {path.name for path in made}
+        for name in sorted(left):
+            print(f"{name} of {folder} is over {LARGEST:,} bytes and is left out")
 
 
 def write(*folders: str) -> None:

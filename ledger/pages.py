@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from ledger.records import Entry
+from ledger.records import Entry, kept
 from tacit import exhibits
 from tacit.report import words
 
@@ -32,6 +32,7 @@ def write_pages(entries: Sequence[Entry], judged: str) -> str:
         "every seed. [How the seeds are chosen](guide/claims.md#the-ledger). "
         "[What each column means](guide/claims.md). The same as [JSON](ledger.json).\n",
         *(f"- {line}\n" for line in made),
+        f"\n{larger()}\n",
         f"\n{judged}\n",
         *differences(entries),
         "\n## All claims\n",
@@ -44,6 +45,12 @@ def write_pages(entries: Sequence[Entry], judged: str) -> str:
     told = f"{BEGIN}\n{sentence}. [The ledger](docs/ledger.md) has them all.\n{END}"
     README.write_text(before + told + rest.split(END)[1], encoding="utf-8")
     return sentence
+
+
+def larger() -> str:
+    """Which exhibits stand here by a run that is kept in `results`."""
+    ids = ", ".join(f"`{id}`" for id in sorted(kept()))
+    return f"From larger runs, whose claims, figures and data are in the repository's folder `results`: {ids}."
 
 
 def differences(entries: Sequence[Entry]) -> list[str]:

@@ -13,7 +13,8 @@ from tacit.lab.claims import Claim, Verdict
 from tacit.lab.record import RunRecord, read_record
 from tacit.report.words import plural
 
-RESULTS = Path(__file__).parent / "results"
+RESULTS = Path(__file__).parents[1] / "results"
+LARGEST = 2**20  # bytes of a file that is kept
 ERRATA = Path("docs/errata.md")
 FINDINGS = Path("docs/findings.md")
 BACKS = re.compile(r"<!-- backs: (.*?) -->")
@@ -114,23 +115,34 @@ def entries_of(runs: Iterable[RunRecord]) -> list[Entry]:
     return entries
 
 
-def keep(folder: Path) -> Path:
-    """Write a run's claims beside the code, with its config and where it was made."""
+def keep(folder: Path) -> list[Path]:
+    """Keep a run in results/ID: run.json (its claims, config, and where it was made), figure and data.
+
+    A figure or data set over LARGEST bytes is left out, and what an earlier run left there goes with it.
+    """
     run = read_record(folder)
-    path = RESULTS / f"{run.id}.json"
+    path = RESULTS / run.id / "run.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
     told = {
         key: run.provenance.get(key)
         for key in ("commit", "device", "accelerator", "threads", "torch", "started")
     }
     document = {**run.as_json(), "folder": "", "config": dict(run.config), "provenance": told}
     path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    return path
+    made = [path]
+    for name in ("figure.png", "result.nc"):
+        source, copy = folder / name, path.with_name(name)
+        copy.unlink(missing_ok=True)
+        if source.stat().st_size <= LARGEST:
+            copy.write_bytes(source.read_bytes())
+            made.append(copy)
+    return made
 
 
 def kept() -> dict[str, RunRecord]:
     """The larger runs that were kept, by exhibit."""
     found = {}
-    for path in sorted(RESULTS.glob("*.json")):
+    for path in sorted(RESULTS.glob("*/run.json")):
         told = json.loads(path.read_text(encoding="utf-8"))
         claims = tuple(Claim.from_json(claim) for claim in told["claims"])
         found[told["id"]] = RunRecord(

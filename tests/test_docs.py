@@ -156,6 +156,26 @@ def test_the_data_page_runs(fast_and_clean, monkeypatch):
     assert torch.allclose(names["ready"].train.norm(dim=1), torch.ones(599))
 
 
+@pytest.mark.usefixtures("fast_and_clean")
+def test_the_page_on_deep_nets_runs():
+    """All of it; the audit on few points. What resumes ends with the same weights."""
+    names: dict = {}
+    for block in code_of("docs/guide/deep.md"):
+        exec(block.replace("limit=100", "limit=4"), names)
+    shown, nets = (names["pixels"], names["labels"]), (names["plain"], names["robust"])
+    clean, left = (
+        [float(names["kept_right"](net, *shown, ball).mean()) for net in nets]
+        for ball in (None, names["stronger"])
+    )
+    assert min(clean) > 0.9
+    assert left[1] > left[0] + 0.2  # as the page's point is
+    for mine, other in zip(
+        names["once"].module.parameters(), names["again"].module.parameters(), strict=True
+    ):
+        assert torch.equal(mine, other)
+    assert len(names["again"].losses) == 2
+
+
 @pytest.mark.slow  # the estimator's page makes the same calls
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_readme_s_estimator_runs(fast_and_clean):

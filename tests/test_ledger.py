@@ -82,12 +82,34 @@ def test_a_difference_inside_a_papers_regime_needs_its_page(tmp_path):
 def test_a_larger_run_is_kept_without_its_folder(only_fakes, tmp_path, monkeypatch):
     monkeypatch.setattr(records, "RESULTS", tmp_path)
     run = api.run("toy2020.mean", scale="laptop")
-    text = records.keep(run.folder).read_text(encoding="utf-8")
-    assert str(run.folder.resolve()) not in text
+    made = records.keep(run.folder)
+    assert [path.relative_to(tmp_path).as_posix() for path in made] == [
+        f"toy2020.mean/{name}" for name in ("run.json", "figure.png", "result.nc")
+    ]
+    assert str(run.folder.resolve()) not in made[0].read_text(encoding="utf-8")
+    assert made[2].read_bytes() == (run.folder / "result.nc").read_bytes()
     (back,) = records.kept().values()
     assert [c.as_json() for c in back.claims] == [c.as_json() for c in run.claims]
     entries = entries_of([back])
     assert entries[0].made.scale == "laptop"
+
+
+def test_what_is_too_large_is_left_out(only_fakes, tmp_path, monkeypatch):
+    """Also what an earlier, smaller run had left in its place."""
+    monkeypatch.setattr(records, "RESULTS", tmp_path)
+    run = api.run("toy2020.mean", scale="laptop")
+    records.keep(run.folder)
+    sizes = {name: (run.folder / name).stat().st_size for name in ("figure.png", "result.nc")}
+    monkeypatch.setattr(records, "LARGEST", min(sizes.values()))
+    records.keep(run.folder)
+    left = {path.name for path in (tmp_path / run.id).iterdir()}
+    assert left == {"run.json", min(sizes, key=sizes.__getitem__)}
+
+
+def test_no_kept_file_is_over_a_mebibyte():
+    files = [path for path in records.RESULTS.rglob("*") if path.is_file()]
+    assert [path.name for path in files if path.stat().st_size > 2**20] == []
+    assert {path.parent.name for path in files if path.name == "run.json"} == set(records.kept())
 
 
 def test_a_row_carries_what_it_is_filtered_by():

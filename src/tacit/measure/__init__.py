@@ -3,6 +3,7 @@
 from tacit.base.estimate import Estimate
 from tacit.base.statistics import critical_radius, lower_limit, mean_of, proportion, upper_limit
 from tacit.measure.alignment import alignment_field
+from tacit.measure.attacked import kept_right
 from tacit.measure.distance.algorithm1 import Estimated, algorithm1
 from tacit.measure.distance.function import Distance, function_distance
 from tacit.measure.kkt.residual import Kkt, kkt_cosine, kkt_residual
@@ -27,6 +28,7 @@ __all__ = [
     "critical_radius",
     "discover",
     "function_distance",
+    "kept_right",
     "kkt_cosine",
     "kkt_residual",
     "learned_directions",

@@ -24,6 +24,7 @@ EXHIBITS = exhibits_of(
     "prop4_8",
     "matrices",
     "fig3a",
+    "fig3b",
     "lemma5",
     "thm4_5",
     "thm4_6",
