@@ -9,7 +9,6 @@ from tacit.papers.allenzhu2020.deep.settings import (
     SMOKE,
     AttackerName,
     Deep,
-    check_attackers,
     check_layers,
 )
 
@@ -29,7 +28,6 @@ class Features(Deep):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_attackers("attacker", (self.attacker,))
         check_layers("layers", self.layers, self)
         check_at_least("neurons", (self.neurons,), 2, "a mean over neurons needs more than one")
         for name in ("steps", "shown"):

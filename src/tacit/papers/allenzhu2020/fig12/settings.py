@@ -10,7 +10,6 @@ from tacit.papers.allenzhu2020.deep.settings import (
     SMOKE,
     AttackerName,
     Deep,
-    check_attackers,
 )
 
 
@@ -33,7 +32,6 @@ class Reconstruction(Deep):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_attackers("attacker", (self.attacker,))
         check_positive("steps", (self.steps,))
         check_at_least("images", (self.images,), 2, "a mean over images needs more than one")
         check_at_least("among", (self.among,), self.images, "images")
