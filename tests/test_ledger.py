@@ -110,6 +110,36 @@ def test_exhibits_that_were_not_run_keep_what_the_ledger_had(tmp_path, monkeypat
     assert [entry.exhibit for entry in commands.stored()] == ["min2024.fig1", "min2024.fig2"]
 
 
+def test_papers_are_judged_by_third_seeds_in_folders_of_their_own(tmp_path, monkeypatch):
+    """Runs of every folder count; what is turned in one is told beside what is undecided in another."""
+    ids = ("one.thm", "two.thm", "old.thm")
+    first = [replace(run_of(claim(1, 2), claim(1, 2, "d"), claim(-1, 1, "e")), id=id) for id in ids]
+    held = [entry for run in first for entry in entries_of([run])]
+    third = {
+        "runs/a": replace(run_of(claim(1, 2), claim(-2, -1, "d"), seed=9), id="one.thm"),
+        "runs/b": replace(run_of(claim(-1, 1), claim(1, 2, "d"), seed=7), id="two.thm"),
+    }
+    monkeypatch.setattr(commands, "DOCUMENT", tmp_path / "ledger.json")
+    monkeypatch.setattr(commands, "write_pages", lambda entries, judged: f"{len(entries)} claims")
+    monkeypatch.setattr(
+        commands, "runs_in", lambda folder: {(run := third[folder.as_posix()]).id: run}
+    )
+    commands.save(held, "not yet")
+
+    commands.judge("runs/a", "runs/b")
+    judged = json.loads((tmp_path / "ledger.json").read_text(encoding="utf-8"))["judged"]
+    # four decided verdicts of exhibits that were run: old.thm is not among them, nor is "e"
+    assert judged.startswith(
+        "Judged by a third seed, 7 or 9: of 4 decided verdicts (without checks and repeats) 1 are turned, and 1 "
+        "are undecided there; 50.00% are not repeated."
+    )
+    told = [line for line in judged.splitlines() if line.startswith("- ")]
+    assert [line.partition(":")[0] for line in told] == ["- `one.thm", "- `two.thm"]
+    assert "at the third seed differs" in told[0]
+    assert "at the third seed undecided" in told[1]
+    assert [entry.key for entry in commands.stored()] == [entry.key for entry in held]
+
+
 # ---- the stored ledger
 
 

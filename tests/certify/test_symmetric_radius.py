@@ -20,7 +20,7 @@ from tacit.certify.symmetric.axes import axes_of, found_axes, orthonormal
 from tacit.certify.symmetric.cells import Lined, Pieces, pieces, slopes_between
 from tacit.certify.symmetric.envelope import envelope
 from tacit.certify.symmetric.radius import prepared
-from tacit.certify.symmetric.spend import least, spent
+from tacit.certify.symmetric.spend import Chords, least, spent
 from tacit.data.sparse_coding import sparse_coding, two_level_law, unitary_dictionary
 from tacit.errors import CallError
 from tacit.nets import SymmetricNet
@@ -166,7 +166,7 @@ def test_the_budget_is_spent_at_least_as_well_as_anybody_does(seed: int, budget:
     total = (left + part * (right - left)).sum(1) + t @ parts.slope
     total = total - (parts.bend * t.square()).sum(1) / 2
     assert (total >= value - 1e-9).all()
-    assert value >= spent(parts, 0.0)[0]
+    assert value >= spent(parts, Chords.of(parts), 0.0)[0]
 
 
 def test_convex_sums_have_no_gap() -> None:

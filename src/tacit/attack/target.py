@@ -80,7 +80,10 @@ class TorchTarget:
 
         def pullback(cotangent: Scores) -> Rows:
             try:
-                (gradient,) = torch.autograd.grad(scores, leaf, cotangent)
+                # a cotangent as an argument would import torch's compiler, for seconds
+                with torch.enable_grad():
+                    seen = (scores * cotangent).sum()
+                (gradient,) = torch.autograd.grad(seen, leaf)
             except RuntimeError as error:
                 raise CallError(
                     f"the model gives scores and no gradient: {one_line(error)}; {BY_QUERIES}"

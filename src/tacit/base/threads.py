@@ -6,8 +6,9 @@ eight times slower than one). Here each thread has a piece of its own and uses o
 
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import TypeVar
 
@@ -35,6 +36,17 @@ def side_by_side(work: Callable[[T], R], items: Iterable[T], workers: int) -> li
     if workers <= 1 or inside:
         return [work(item) for item in todo]
     return list(pool(workers).map(work, todo))
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """This thread's operations use that many cores, at least one, and then as many as before."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(max(1, count))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @lru_cache(maxsize=1)

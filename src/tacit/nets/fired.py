@@ -32,12 +32,13 @@ def fired(
     """The sum over the pairs at z, and what training differentiates it into."""
     size, bias = z.abs(), b.unsqueeze(1)
     value, slope = half(size - bias, sigma)
-    own = slope.neg() if by_bias else None
+    own = slope.neg() if by_bias and both else None
     if both:
         less, second = half(size.neg_().sub_(bias), sigma)
         value, slope = value.sub_(less), slope.add_(second)
-        own = None if own is None else own.add_(second)
-    own = None if own is None else own.mul_(z.sign())
+        own = None if own is None else own.add_(second).mul_(z.sign())
+    elif by_bias:
+        own = torch.copysign(slope, z).neg_()
     return Fired(torch.copysign(value, z).sum(0), slope, own)
 
 
@@ -46,8 +47,11 @@ def half(t: Table, sigma: float) -> tuple[Table, Table]:
     if not sigma:
         return t.clamp_min(0), smoothed_step(t, 0.0)
     u = t.mul_(1 / sigma)
-    slope = chance_of_one(u.clone())
-    return u.square().mul_(-0.5).exp_().mul_(DENSITY).addcmul_(u, slope).mul_(sigma), slope
+    slope = chance_of_one(u * ROOT_HALF)
+    # numbers near the least normal one and below take ten times as long and more, and add nothing to f
+    least = math.log(torch.finfo(u.dtype).tiny) + 20
+    density = u.square().mul_(-0.5).clamp_min_(least).exp_().mul_(DENSITY)
+    return density.addcmul_(u, slope).mul_(sigma), slope
 
 
 def slopes(z: Table, b: Float[Tensor, " a"], sigma: float, both: bool) -> Table:
@@ -59,12 +63,12 @@ def slopes(z: Table, b: Float[Tensor, " a"], sigma: float, both: bool) -> Table:
 
 def step(t: Table, sigma: float) -> Table:
     """E 1[t + rho >= 0]; t is used up."""
-    return chance_of_one(t.mul_(1 / sigma)) if sigma else smoothed_step(t, 0.0)
+    return chance_of_one(t.mul_(1 / sigma).mul_(ROOT_HALF)) if sigma else smoothed_step(t, 0.0)
 
 
-def chance_of_one(u: Table) -> Table:
-    """Phi(u), right to the rounding of 1; in place."""
-    return u.mul_(ROOT_HALF).erf_().add_(1).mul_(0.5)
+def chance_of_one(v: Table) -> Table:
+    """Phi(sqrt(2) v), right to the rounding of 1; in place."""
+    return v.erf_().add_(1).mul_(0.5)
 
 
 def second_half_counts(b: Float[Tensor, " a"], sigma: float) -> bool:

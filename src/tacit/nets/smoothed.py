@@ -15,6 +15,7 @@ sigma = 0 is the pair itself, with 1[t >= 0] = 1 at the kink, as the paper has i
 """
 
 import math
+from functools import lru_cache
 
 import torch
 from jaxtyping import Float
@@ -31,8 +32,15 @@ def smoothed_relu(t: Any, sigma: float) -> Any:
     """E relu(t + rho)."""
     if sigma == 0:
         return t.clamp_min(0)
-    u = t / sigma
-    return sigma * (u * chance(u) + DENSITY * torch.exp(-u.square() / 2))
+    far = farthest(t.dtype)
+    u = (t / sigma).clamp_min(-far)
+    return sigma * (u * chance(u) + DENSITY * torch.exp(-u.clamp_max(far).square() / 2))
+
+
+@lru_cache
+def farthest(dtype: torch.dtype) -> float:
+    """|u| up to which phi(u) is a normal number: exp takes ten times as long and more where it is none."""
+    return math.sqrt(-2 * math.log(torch.finfo(dtype).tiny)) - 0.3
 
 
 def smoothed_step(t: Any, sigma: float) -> Any:

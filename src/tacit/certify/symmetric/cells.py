@@ -87,7 +87,10 @@ def pieces(
     ends = far[axis].unsqueeze(1) * torch.linspace(-1, 1, cells + 1, dtype=x.dtype)
     t = ends[which]
     if norm is L2:
-        R = axes.rest_dual[bent].unsqueeze(1) * (r * r - nearest(t).square()).clamp_min(0).sqrt()
+        R = (
+            axes.rest_dual[bent].unsqueeze(1)
+            * (r * r - nearby(t[:, :-1], t[:, 1:]).square()).clamp_min(0).sqrt()
+        )
     chords = line.below(z + axes.along[bent].unsqueeze(1) * t, R.expand(-1, cells))
     left, right = (torch.zeros_like(ends[:, 1:]).index_add_(0, which, end) for end in chords)
     return Pieces(constant, axes.u @ form, far, axis, ends, left, right, torch.zeros_like(far))
@@ -143,8 +146,8 @@ class Lined:
         down = up = R
         if self.soft is not None:
             for _ in range(SHRINK):
-                most = slopes_between(low - down, high, self.b, self.sigma)[1]
-                least = slopes_between(low, high + up, self.b, self.sigma)[0]
+                most = slope(farthest(low - down, high), self.b, self.sigma)
+                least = slope(nearby(low, high + up), self.b, self.sigma)
                 down = ((most - self.s).clamp_min(0) / self.soft.gamma).minimum(down)
                 up = ((self.s - least).clamp_min(0) / self.soft.gamma).minimum(up)
         return down, up
@@ -164,11 +167,14 @@ def slope(z: Any, b: Bias, sigma: float) -> Any:
 
 def slopes_between(low: Any, high: Any, b: Bias, sigma: float) -> tuple[Any, Any]:
     """The least and the largest slope on [low, high]: at the least and the largest |z|."""
-    nearby = torch.maximum(low, -high).clamp_min(0)
-    farthest = torch.maximum(low.abs(), high.abs())
-    return slope(nearby, b, sigma), slope(farthest, b, sigma)
+    return slope(nearby(low, high), b, sigma), slope(farthest(low, high), b, sigma)
 
 
-def nearest(t: Float[Tensor, "k N"]) -> Table:
-    """The least |t| on each cell."""
-    return torch.maximum(t[:, :-1], -t[:, 1:]).clamp_min(0)
+def nearby(low: Any, high: Any) -> Any:
+    """The least |z| on [low, high]."""
+    return torch.maximum(low, -high).clamp_min(0)
+
+
+def farthest(low: Any, high: Any) -> Any:
+    """The largest |z| on [low, high]."""
+    return torch.maximum(low.abs(), high.abs())

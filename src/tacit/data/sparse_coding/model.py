@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float, Int
@@ -95,9 +95,12 @@ class SparseCoding:
     ) -> Iterator[tuple[Float[Tensor, "batch d"], Float[Tensor, " batch"]]]:
         """Fresh batches (x, y), without end or `steps` of them; several are drawn at once."""
         together, left = max(1, CHUNK // batch), math.inf if steps is None else steps
+        # where they are needed, once: a large M takes longer to bring there than a batch to draw
+        M, w_star = (t.to(generator.device, dtype) for t in (self.M, self.w_star))
+        here = replace(self, M=M, w_star=w_star)
         while left > 0:
             count = int(min(together, left))
-            drawn = self.sample(count * batch, generator, dtype=dtype)
+            drawn = here.sample(count * batch, generator, dtype=dtype)
             yield from zip(drawn.x.split(batch), drawn.y.split(batch), strict=True)
             left -= count
 

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from tacit.attack.norms import Norm
 from tacit.base.shapes import Rows
-from tacit.nets.smoothed import chance, quantile, smoothed_relu
+from tacit.nets.smoothed import DENSITY, chance, quantile
 from tacit.nets.symmetric import SymmetricNet
 
 MOST_ASLEEP = (
@@ -42,7 +42,7 @@ class Course:
     own: Neurons
     sigma: float
     left_out: Neurons
-    output_left_out: float = 0.0
+    output_left_out: Float[Tensor, ""]
 
     @staticmethod
     def begun(net: SymmetricNet) -> Course:
@@ -50,7 +50,8 @@ class Course:
         w = net.w.detach().clone(memory_format=torch.contiguous_format)
         one, level = torch.ones_like(net.b), float(net.b.mean())
         own = net.b.detach() - level
-        return Course(w, w.norm(dim=1), one, level, own, net.sigma, torch.zeros_like(one))
+        none = torch.zeros_like(one)
+        return Course(w, w.norm(dim=1), one, level, own, net.sigma, none, none.new_zeros(()))
 
     @property
     def b(self) -> Neurons:
@@ -124,12 +125,14 @@ def awake(course: Course, x: Rows, norm: Norm | None, radius: float, negligible:
     if negligible:
         up = u > -quantile_of(negligible)
         index = up.nonzero().squeeze(1)
-        if len(index) < MOST_ASLEEP * len(u):
+        near = in_noise(alone[index], course.sigma) > -quantile_of(negligible)
+        near = near.nonzero().squeeze(1)
+        # where the attacker reaches all, those that fire without its help can still be few
+        if len(near) < MOST_ASLEEP * len(u):
             scale = course.pending[index]
             w = course.w.index_select(0, index).mul_(scale.unsqueeze(1))
             z = z.index_select(0, index).mul_(scale.unsqueeze(1))
-            near = in_noise(alone[index], course.sigma) > -quantile_of(negligible)
-            return Awake(index, w, b[index], z, u, ~up, near.nonzero().squeeze(1))
+            return Awake(index, w, b[index], z, u, ~up, near)
     z.mul_(course.pending.unsqueeze(1))
     course.wake_all()
     return Awake(None, course.w, b, z, u, None)
@@ -152,7 +155,7 @@ def moved_on(
     x: Rows,
     eta: float,
     decay: float,
-    weight: float,
+    weight: Float[Tensor, ""],
 ) -> None:
     """One step: w_i + eta sum_n pulls_in x_n, less the regulariser; sleepers are scaled later.
 
@@ -168,11 +171,12 @@ def moved_on(
     course.pending.mul_(factor).index_fill_(0, who.index, 1.0)
     course.norm.mul_(factor).index_copy_(0, who.index, w.norm(dim=1))
     assert who.asleep is not None
-    slope = torch.where(who.asleep, 2 * chance(who.u), 0.0)
-    course.left_out.add_(slope, alpha=eta * weight)
-    if course.sigma:
-        output = torch.where(who.asleep, smoothed_relu(who.u, 1.0), 0.0).sum() * course.sigma
-        course.output_left_out = max(course.output_left_out, float(output))
+    share = chance(who.u)
+    course.left_out.add_(torch.where(who.asleep, share, 0.0).mul_(2 * eta * weight))
+    if course.sigma:  # E relu at u, in units of the noise
+        output = share.mul_(who.u).add_(who.u.square().mul_(-0.5).exp_(), alpha=DENSITY)
+        output = torch.where(who.asleep, output, 0.0).sum() * course.sigma
+        course.output_left_out = torch.maximum(course.output_left_out, output)
 
 
 def quantile_of(negligible: float) -> float:

@@ -112,7 +112,7 @@ def train_symmetric(
     course.sigma = stages[-1].noise * course.level
     if count in record:
         history.append(Snapshot(count, course.net()))
-    told = course.left_out, course.output_left_out
+    told = course.left_out, float(course.output_left_out)
     return Purified(course.net(), tuple(history), torch.stack(losses), torch.tensor(share), *told)
 
 
@@ -165,7 +165,7 @@ def one_step(
         index = slice(None) if who.index is None else who.index
         course.own[index] += grown
         course.centre()
-    weight = float((pull * x.norm(dim=1)).mean()) if who.asleep is not None else 0.0
+    weight = (pull * x.norm(dim=1)).mean()
     moved_on(course, who, seen.slope.mul_(each), x, stage.eta, stage.decay, weight)
     return softplus(-margin).mean()
 

@@ -23,13 +23,13 @@ class Watch:
 
     def see(self, step: int, who: Awake, course: Course, x: Rows) -> None:
         """Weights and biases that nothing moves do not help: once silent, the net stays so."""
-        best = int(torch.argmax(who.u))
-        if not float(who.u[best]) <= -self.threshold:  # NaN is told by its loss
+        if not float(who.u.max()) <= -self.threshold:  # NaN is told by its loss
             self.quiet, self.since = 0, step + 1
             return
         self.quiet += len(x)
         if self.quiet < SURE:
             return
+        best = int(torch.argmax(who.u))
         b = float(course.b[best])
         reached = b + float(who.u[best]) * course.sigma if course.sigma else 0.0
         told = (

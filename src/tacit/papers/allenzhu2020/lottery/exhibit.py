@@ -57,9 +57,7 @@ FIRES = 1e-3  # mean slope on the points from which a neuron counts as one that 
 def run(config: Lottery, bench: Bench) -> Outcome:
     """Follow the trainings, and film the first."""
     seeds = bench.seeds(config.repeats)
-    sets = bench.part("sets", partial(followed, config, bench, seeds))
-    film = bench.part("film", partial(filmed, config, bench, seeds[0]))
-    data = xr.merge([sets, film])
+    data = bench.part("trainings", partial(followed, config, bench, seeds))
     return Outcome(data, claims(data, config, bench))
 
 
@@ -72,21 +70,32 @@ def clean_course(config: Lottery, bench: Bench, seed: int, record: list[int]) ->
 
 
 def followed(config: Lottery, bench: Bench, seeds: list[int]) -> xr.Dataset:
-    """Every training."""
-    found = side_by_side(
-        partial(one_training, config, bench), seeds, 1 if bench.device == "cuda" else cores()
+    """Every training, and the film of the first."""
+
+    def one(seed: int) -> tuple[xr.Dataset, xr.Dataset | None]:
+        shown = clean_frames(config) if seed == seeds[0] else []
+        done = clean_course(config, bench, seed, sorted({*config.moments, *shown}))
+        film = filmed(config, bench, seed, done) if shown else None
+        return one_training(config, bench, seed, done), film
+
+    found, films = zip(
+        *side_by_side(one, seeds, 1 if bench.device == "cuda" else cores()), strict=True
     )
     data: xr.Dataset = xr.concat(found, "seed")
-    return data.assign_coords(seed=seeds)
+    return xr.merge([data.assign_coords(seed=seeds), films[0]])
 
 
-def one_training(config: Lottery, bench: Bench, seed: int) -> xr.Dataset:
+def seen_at(done: Purified, steps: list[int]) -> list[SymmetricNet]:
+    """The nets after these steps."""
+    return [shot.net.to("cpu") for shot in done.history if shot.step in steps]
+
+
+def one_training(config: Lottery, bench: Bench, seed: int, done: Purified) -> xr.Dataset:
     """Sets, gradients and losses of one training."""
     model = world(config, bench, seed)
     moments = sorted(config.moments)
-    done = clean_course(config, bench, seed, moments)
     constants = lottery_constants(config.m, config.d, config.gamma)
-    nets = [shot.net.to("cpu") for shot in done.history]
+    nets = seen_at(done, moments)
     first = tickets(nets[0].w, model.M, model.w_star, config.init, constants)
     samples = fresh_points(config, bench, seed, config.points, "gradient")
     rows = [
@@ -176,15 +185,17 @@ def pull_at(samples: SparseSamples, dense: Tensor, net: SymmetricNet) -> dict[st
     return {"pull": float(some.mean()), "pulled": float((some > 0).double().mean())}
 
 
-def filmed(config: Lottery, bench: Bench, seed: int) -> xr.Dataset:
-    """A few neurons of one training in the dictionary, from the start to the end of purification."""
-    model = world(config, bench, seed)
+def clean_frames(config: Lottery) -> list[int]:
+    """The steps of clean training that are pictured: as many of each step length, denser at the beginning."""
     total = sum(config.clean_steps)
-    # as many pictures of each step length, denser at the beginning
     early = frame_steps(config.clean_steps[0], config.frames // 2)
     late = config.clean_steps[0] + frame_steps(total - config.clean_steps[0], config.frames // 2)
-    steps = sorted({*early.tolist(), *late.tolist(), 0, total})
-    clean = clean_course(config, bench, seed, steps)
+    return sorted({*early.tolist(), *late.tolist(), 0, total})
+
+
+def filmed(config: Lottery, bench: Bench, seed: int, clean: Purified) -> xr.Dataset:
+    """A few neurons of one training in the dictionary, from the start to the end of purification."""
+    model, steps, total = world(config, bench, seed), clean_frames(config), sum(config.clean_steps)
     leg = config.purified()[-1]
     after = sorted(
         {*frame_steps(config.pure_steps, config.frames // 2).tolist(), config.pure_steps}
@@ -193,7 +204,7 @@ def filmed(config: Lottery, bench: Bench, seed: int) -> xr.Dataset:
         clean.net, batches_of(config, bench, seed, 0, 1), stages_of(config, leg),
         attacker=attacker_of_leg(leg, model), record=after,
     )  # fmt: skip
-    nets = [shot.net.to("cpu") for shot in (*clean.history, *pure.history)]
+    nets = [*seen_at(clean, steps), *seen_at(pure, after)]
     samples = fresh_points(config, bench, seed, config.points)
     chosen = strongest(model, clean.net.to("cpu"), pure.net.to("cpu"), config.shown)
     sign = model.w_star.sign()

@@ -22,6 +22,7 @@ import xarray as xr
 from torch import Tensor
 
 from tacit.attack import allenzhu2020_dense, broken_by, pgd
+from tacit.base.threads import cores, side_by_side
 from tacit.data import sphere_centres
 from tacit.lab import Bench, Outcome
 from tacit.measure.purification.angles import kept_of_start, overlap
@@ -147,7 +148,7 @@ def bias_growth(
 
 def on_gaussians(config: CleanTraining, bench: Bench, seeds: list[int]) -> xr.Dataset:
     """Robust accuracy of a clean net on a linearly labelled Gaussian mixture, next to the best there is."""
-    found = [gaussian_net(config, bench, seed) for seed in seeds]
+    found = side_by_side(partial(gaussian_net, config, bench), seeds, cores())
     names = ("gaussian_clean", "gaussian_robust", "gaussian_best")
     columns = zip(*found, strict=True)
     return xr.Dataset({n: ("few", list(c)) for n, c in zip(names, columns, strict=True)})

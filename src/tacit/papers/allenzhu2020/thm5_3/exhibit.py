@@ -19,7 +19,7 @@ import torch
 import xarray as xr
 from torch import Tensor
 
-from tacit.base.threads import cores, side_by_side
+from tacit.base.threads import cores, side_by_side, threads
 from tacit.certify import symmetric_certified
 from tacit.data.sparse_coding import SparseSamples
 from tacit.lab import Bench, Outcome
@@ -177,7 +177,8 @@ def certificates(
     def one(key: tuple[str, int]) -> np.ndarray:
         samples = fresh_points(config, bench, key[1], config.points)
         x, y = (t[:count].double() for t in (samples.x, samples.y))
-        return symmetric_certified(nets[key].double(), x, y, radii).numpy()
+        with threads(cores() // len(nets)):  # nets are few where there are many cores
+            return symmetric_certified(nets[key].double(), x, y, radii).numpy()
 
     found = np.stack(side_by_side(one, list(nets), cores())).astype(np.int8)
     shape = (len(courses), len(seeds), len(PARTS), count)

@@ -71,10 +71,10 @@ EXHIBITS = (
             "paper": Adversarial(
                 **PAPER,
                 repeats=3,
-                few=2,
+                few=1,
                 light_m=5000,
                 light_eta=15.0,
-                certified=10,
+                certified=6,
                 attackers=("universal",),
                 variants=(),
             ),
