@@ -27,7 +27,7 @@ def draw(data: xr.Dataset, config: Table) -> Figure:
     """The table, and each row under the attacks that it was tried with."""
     found = rows_by_net(data)
     starts = [start for start in STARTS if any(key[1] == start for key in found)]
-    figure = Figure(figsize=(13.0, 1.8 + 0.8 * len(starts)))
+    figure = Figure(figsize=(13.0, 2.4 + 0.8 * len(starts)))
     left, right = figure.subplots(1, 2, width_ratios=[1.35, 1])
     table(left, found, starts, config)
     attacks(right, found, config)
@@ -95,7 +95,7 @@ def attacks(axes: Axes, found: Found, config: Table) -> None:
     begun = {"": "random", "clean": "clean net", "sixteen": "ResNet-16"}
     axes.set_yticks(at, [f"{NAMES[name]}, {begun[start]}" for name, start in keys])
     axes.set_ylim(-0.6, len(keys) - 0.4)
-    axes.set_xlim(0, 1)  # the table ends at .62: the right is for the legend
+    axes.set_xlim(0, max(0.7, axes.get_xlim()[1]))
     axes.set_xlabel("robust accuracy")
     axes.set_title("(b) under stronger attacks")
-    axes.legend(fontsize="x-small", loc="center right")
+    axes.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
