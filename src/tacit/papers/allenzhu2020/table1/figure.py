@@ -1,10 +1,14 @@
 """Table 1 as a table, measured over printed, and robust accuracy under ever stronger attacks."""
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from tacit.base.estimate import Estimate
 from tacit.papers._shared.panels import rows
 from tacit.papers.allenzhu2020.deep.claims import share_of
 from tacit.papers.allenzhu2020.deep.figure import NAMES, setting_of
@@ -76,7 +80,7 @@ def attacks(axes: Axes, found: Found, config: Table) -> None:
         tried = [k for k, key in enumerate(keys) if np.isfinite(found[key][attack]).all()]
         if not tried:
             continue
-        ends = rows(share_of(found[keys[k]][attack]) for k in tried)
+        ends = rows(left_by(found[keys[k]], attack) for k in tried)
         heights = at[tried] + 0.22 * (1 - index)
         few = found[keys[tried[0]]][attack].size
         value, low, high = ends
@@ -99,3 +103,19 @@ def attacks(axes: Axes, found: Found, config: Table) -> None:
     axes.set_xlabel("robust accuracy")
     axes.set_title("(b) under stronger attacks")
     axes.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
+
+
+def left_by(row: xr.Dataset, attack: str) -> Estimate:
+    """Robust accuracy under an attack on the first images alone: `own` of all, less what it takes of theirs.
+
+    So attacks that were tried on fewer images can be compared in one picture.
+    """
+    own = share_of(row.own)
+    few = row[attack].values
+    taken = share_of(row.own.values[: len(few)] - few)
+    if attack == "own":
+        return own
+    value = own.value - taken.value
+    below = math.hypot(own.value - own.low, taken.high - taken.value)
+    above = math.hypot(own.high - own.value, taken.value - taken.low)
+    return replace(own, value=value, low=value - below, high=value + above)
