@@ -29,6 +29,7 @@ from tacit.papers.allenzhu2020.deep.nets import (
 )
 from tacit.papers.allenzhu2020.deep.settings import SMOKE, Deep, regime_of
 from tacit.papers.allenzhu2020.deep.strict import FLAGS, strict
+from tacit.papers.allenzhu2020.fig10 import exhibit as fig10
 from tacit.papers.allenzhu2020.fig10.settings import Features
 from tacit.papers.allenzhu2020.fig12.claims import claims as fig12_claims
 from tacit.papers.allenzhu2020.fig12.exhibit import features_in, first_right
@@ -224,6 +225,17 @@ def test_one_row_keeps_the_order_of_attacks_and_leaves_own_as_it_was():
     again = kept_right(net, x, y, ball_of("linf8")).numpy()
     assert np.array_equal(own[1], again)
     assert np.array_equal(data.plain.values[0], data.noisy.values[0])  # no noise in linf
+
+
+def test_layers_of_fewer_neurons_are_filled_up_and_drawn_as_they_are():
+    small = Features(**SMOKE | {"train": 64}, layers=(1, 7), neurons=20, steps=2, shown=20)
+    outcome = fig10.run(small, new_bench(scale="smoke"))
+    assert outcome.data.image.shape[:3] == (2, 2, 20)
+    alive = outcome.data.image.notnull().all(("channel", "height", "width")).sum("neuron")
+    assert alive.sel(net="robust").values.tolist() == [16, 20]
+    assert [claim.n for claim in outcome.claims] == [16, 20]
+    left, right = fig10.draw(outcome.data, small).axes[::2]
+    assert len(left.images) == len(right.images) == 1
 
 
 def test_the_chosen_images_are_the_first_that_are_right():

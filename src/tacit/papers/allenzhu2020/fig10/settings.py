@@ -43,7 +43,7 @@ EXHIBITS = (
         scales={
             "smoke": Features(**SMOKE, layers=(3, 7), neurons=8, steps=20, shown=8),
             "laptop": Features(
-                **LAPTOP, attacker="l2half", layers=(3, 5, 7), neurons=16, steps=500
+                **LAPTOP, attacker="l2half", layers=(3, 5, 7), neurons=32, steps=500
             ),
             "paper": Features(),
         },

@@ -47,7 +47,7 @@ EXHIBITS = (
             ),
             "laptop": Attackers(
                 **LAPTOP,
-                attackers=("linf4", "linf8", "l2half"),
+                attackers=("linf4", "linf8"),
                 layer=7,
                 neurons=32,
                 steps=500,

@@ -71,12 +71,12 @@ EXHIBITS = (
         scales={
             "smoke": Table(
                 **SMOKE,
-                attackers=("linf8", "l2one"),
+                attackers=("linf8",),
                 points=40,
                 strong=20,
                 strong_steps=4,
                 strong_starts=2,
-                strict=10,
+                strict=8,
                 strict_steps=3,
                 restarts=1,
                 queries=5,
