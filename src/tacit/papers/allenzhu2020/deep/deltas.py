@@ -8,15 +8,14 @@ from dataclasses import replace
 
 import torch
 from jaxtyping import Float, Int64
-from torch import Tensor
+from torch import Tensor, nn
 
 from tacit.measure.attacked import delta_of, parts
-from tacit.nn.residual import ResidualNet
 from tacit.papers.allenzhu2020.deep.nets import ball_of
 
 
 def deltas(
-    net: ResidualNet,
+    net: nn.Module,
     x: Float[Tensor, "n C H W"],
     y: Int64[Tensor, " n"],
     attacker: str,

@@ -34,5 +34,6 @@ def features_of(
     alive = {name: torch.where(found.dead, torch.nan, each) for name, each in values.items()}
     return xr.Dataset(
         {"image": (DIMS, found.images.cpu().numpy().astype(np.float32))}
-        | {name: ("neuron", each.cpu().numpy()) for name, each in alive.items()}
+        | {name: ("neuron", each.cpu().numpy()) for name, each in alive.items()},
+        coords={"neuron": np.arange(len(found.images))},  # layers of fewer are filled up with NaN
     )

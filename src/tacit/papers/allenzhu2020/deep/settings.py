@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
-from typing import Any, Literal, get_args
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from tacit.errors import CallError
 from tacit.papers._shared.checks import check_at_least, check_positive, check_unique
@@ -73,8 +72,6 @@ class Deep:
     epochs: int = 15
 
     def __post_init__(self) -> None:
-        if self.dataset not in get_args(Dataset):
-            raise CallError(f"dataset={self.dataset}: one of {', '.join(get_args(Dataset))}")
         if self.depth < 10 or (self.depth - 4) % 6:
             raise CallError(f"depth={self.depth}: it is 6n + 4, as 10, 16, 22, 28, 34")
         for name in ("width", "batch", "step", "clean_epochs", "epochs"):
@@ -93,21 +90,12 @@ class Deep:
         return (self.dataset, self.depth, self.side, self.train) == ("cifar10", 34, 0, 0)
 
 
-def check_attackers(name: str, given: Iterable[str]) -> None:
-    """Known attackers, each once."""
-    names = tuple(given)
-    unknown = [each for each in names if each not in ATTACKERS]
-    if unknown or not names:
-        raise CallError(f"{name}={','.join(unknown)}: some of {', '.join(ATTACKERS)}")
-    check_unique(name, names)
-
-
 def check_layers(name: str, layers: tuple[int, ...], config: Deep) -> None:
     """Numbers of convolutions that the net has, each once."""
     for layer in layers:
         if not 1 <= layer <= config.convolutions:
             raise CallError(
-                f"{name}={layer}: at depth={config.depth} the convolutions are numbered 1 to {config.convolutions}"
+                f"{name}={layer}: at depth={config.depth} the net has the convolutions 1 to {config.convolutions}"
             )
     check_unique(name, layers)
 
@@ -139,11 +127,6 @@ NOT_HERE = "results/allenzhu2020.table1 has the run at paper scale"
 def why_not(config: Deep) -> str:
     """Why the paper's numbers cannot be judged in this setting."""
     return f"the numbers are of ResNet-34 on all of CIFAR-10, which this is not; {NOT_HERE}"
-
-
-def shared(config: Deep) -> dict[str, Any]:
-    """The settings that decide the nets."""
-    return {field.name: getattr(config, field.name) for field in fields(Deep)}
 
 
 # one clean and one robust net of 8x8 digits: a second or two each

@@ -33,5 +33,5 @@ def run(config: Features, bench: Bench) -> Outcome:
     }  # fmt: skip
     both = xr.Variable("net", ["clean", "robust"])
     layers = [xr.concat([found[layer, name] for name in nets], both) for layer in config.layers]
-    data = xr.concat(layers, xr.Variable("layer", list(config.layers)))
+    data = xr.concat(layers, xr.Variable("layer", list(config.layers)), join="outer")
     return Outcome(data, tuple(claims(data, config, bench)))

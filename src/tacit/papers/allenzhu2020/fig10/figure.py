@@ -18,7 +18,7 @@ def draw(data: xr.Dataset, config: Features) -> Figure:
     for i, layer in enumerate(config.layers):
         for j, name in enumerate(titles):
             here = data.sel(layer=layer, net=name)
-            images = here.image.values[: config.shown]
+            images = here.image.dropna("neuron").values[: config.shown]
             told = f"coarse shapes: {100 * float(here.coarse.mean()):.0f}%"
             title = f"{titles[name]}; {told}" if i == 0 else told
             label = f"layer {layer}" if j == 0 else ""

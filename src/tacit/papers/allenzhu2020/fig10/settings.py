@@ -9,7 +9,6 @@ from tacit.papers.allenzhu2020.deep.settings import (
     SMOKE,
     AttackerName,
     Deep,
-    check_attackers,
     check_layers,
 )
 
@@ -29,7 +28,6 @@ class Features(Deep):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_attackers("attacker", (self.attacker,))
         check_layers("layers", self.layers, self)
         check_at_least("neurons", (self.neurons,), 2, "a mean over neurons needs more than one")
         for name in ("steps", "shown"):
@@ -45,7 +43,7 @@ EXHIBITS = (
         scales={
             "smoke": Features(**SMOKE, layers=(3, 7), neurons=8, steps=20, shown=8),
             "laptop": Features(
-                **LAPTOP, attacker="l2half", layers=(3, 5, 7), neurons=16, steps=500
+                **LAPTOP, attacker="l2half", layers=(3, 5, 7), neurons=32, steps=500
             ),
             "paper": Features(),
         },

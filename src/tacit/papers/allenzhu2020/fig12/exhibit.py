@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 import torch
 import xarray as xr
-from torch import Tensor
+from torch import Tensor, nn
 
 from tacit.errors import RunError
 from tacit.lab import Bench, Outcome
@@ -62,7 +62,7 @@ def run(config: Reconstruction, bench: Bench) -> Outcome:
     return Outcome(data, tuple(claims(data, config, bench)))
 
 
-def first_right(net: ResidualNet, x: Tensor, y: Tensor, count: int) -> Tensor:
+def first_right(net: nn.Module, x: Tensor, y: Tensor, count: int) -> Tensor:
     """The numbers of the first images that the net has right."""
     right = (kept_right(net, x, y) > 0).nonzero().squeeze(1)
     if len(right) < count:

@@ -10,7 +10,6 @@ from tacit.papers.allenzhu2020.deep.settings import (
     SMOKE,
     AttackerName,
     Deep,
-    check_attackers,
 )
 
 
@@ -28,12 +27,11 @@ class Reconstruction(Deep):
     among: int = 1000
     steps: int = 20
     lambdas: int = 20
-    least: float = 0.003
+    least: float = 0.01
     error: float = 0.1
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_attackers("attacker", (self.attacker,))
         check_positive("steps", (self.steps,))
         check_at_least("images", (self.images,), 2, "a mean over images needs more than one")
         check_at_least("among", (self.among,), self.images, "images")
@@ -51,7 +49,7 @@ EXHIBITS = (
         claim="images and robust perturbations are sparse in robust features, clean perturbations are not",
         scales={
             "smoke": Reconstruction(
-                **SMOKE, images=4, among=200, steps=3, lambdas=6, least=0.05, error=0.3
+                **SMOKE, images=3, among=200, steps=3, lambdas=4, least=0.1, error=0.4
             ),
             "laptop": Reconstruction(
                 **LAPTOP, attacker="l2half", images=30, among=300, steps=10, lambdas=12

@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 
 from tacit.lab import Exhibit
-from tacit.papers._shared.checks import check_at_least, check_positive
+from tacit.papers._shared.checks import check_at_least, check_positive, check_unique
 from tacit.papers.allenzhu2020.deep.settings import (
     LAPTOP,
     SMOKE,
     AttackerName,
     Deep,
-    check_attackers,
     check_layers,
 )
 
@@ -29,7 +28,7 @@ class Attackers(Deep):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_attackers("attackers", self.attackers)
+        check_unique("attackers", self.attackers)
         check_layers("layer", (self.layer,), self)
         check_at_least("neurons", (self.neurons,), 2, "a mean over neurons needs more than one")
         for name in ("steps", "shown"):
@@ -48,7 +47,7 @@ EXHIBITS = (
             ),
             "laptop": Attackers(
                 **LAPTOP,
-                attackers=("linf4", "linf8", "l2half"),
+                attackers=("linf4", "linf8"),
                 layer=7,
                 neurons=32,
                 steps=500,

@@ -9,7 +9,6 @@ from tacit.papers.allenzhu2020.deep.settings import (
     SMOKE,
     AttackerName,
     Deep,
-    check_attackers,
 )
 
 
@@ -27,7 +26,6 @@ class Perturbations(Deep):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_attackers("attacker", (self.attacker,))
         for name in ("images", "steps", "shown"):
             check_positive(name, (getattr(self, name),))
         check_at_least("images", (self.images,), self.shown, "shown")

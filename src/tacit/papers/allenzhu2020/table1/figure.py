@@ -1,10 +1,14 @@
 """Table 1 as a table, measured over printed, and robust accuracy under ever stronger attacks."""
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from tacit.base.estimate import Estimate
 from tacit.papers._shared.panels import rows
 from tacit.papers.allenzhu2020.deep.claims import share_of
 from tacit.papers.allenzhu2020.deep.figure import NAMES, setting_of
@@ -27,7 +31,7 @@ def draw(data: xr.Dataset, config: Table) -> Figure:
     """The table, and each row under the attacks that it was tried with."""
     found = rows_by_net(data)
     starts = [start for start in STARTS if any(key[1] == start for key in found)]
-    figure = Figure(figsize=(13.0, 1.8 + 0.8 * len(starts)))
+    figure = Figure(figsize=(13.0, 2.4 + 0.8 * len(starts)))
     left, right = figure.subplots(1, 2, width_ratios=[1.35, 1])
     table(left, found, starts, config)
     attacks(right, found, config)
@@ -76,7 +80,7 @@ def attacks(axes: Axes, found: Found, config: Table) -> None:
         tried = [k for k, key in enumerate(keys) if np.isfinite(found[key][attack]).all()]
         if not tried:
             continue
-        ends = rows(share_of(found[keys[k]][attack]) for k in tried)
+        ends = rows(left_by(found[keys[k]], attack) for k in tried)
         heights = at[tried] + 0.22 * (1 - index)
         few = found[keys[tried[0]]][attack].size
         value, low, high = ends
@@ -95,7 +99,23 @@ def attacks(axes: Axes, found: Found, config: Table) -> None:
     begun = {"": "random", "clean": "clean net", "sixteen": "ResNet-16"}
     axes.set_yticks(at, [f"{NAMES[name]}, {begun[start]}" for name, start in keys])
     axes.set_ylim(-0.6, len(keys) - 0.4)
-    axes.set_xlim(left=0)
+    axes.set_xlim(0, max(0.7, axes.get_xlim()[1]))
     axes.set_xlabel("robust accuracy")
     axes.set_title("(b) under stronger attacks")
-    axes.legend(fontsize="x-small", loc="lower left", bbox_to_anchor=(0.0, 0.0))
+    axes.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
+
+
+def left_by(row: xr.Dataset, attack: str) -> Estimate:
+    """Robust accuracy under an attack on the first images alone: `own` of all, less what it takes of theirs.
+
+    So attacks that were tried on fewer images can be compared in one picture.
+    """
+    own = share_of(row.own)
+    few = row[attack].values
+    taken = share_of(row.own.values[: len(few)] - few)
+    if attack == "own":
+        return own
+    value = own.value - taken.value
+    below = math.hypot(own.value - own.low, taken.high - taken.value)
+    above = math.hypot(own.high - own.value, taken.value - taken.low)
+    return replace(own, value=value, low=value - below, high=value + above)
