@@ -15,7 +15,9 @@ from tacit.train.deep.views import attacked_view
 
 BOX = (0.0, 1.0)
 STARTS = ("gradient", "random")
-ROWS = 2048  # points times starts: a ResNet-18 keeps 4.7 MB a row of 32 x 32 pixels for its gradient
+ROWS = (
+    2048  # points times starts: a ResNet-18 keeps 4.7 MB a row of 32 x 32 pixels for its gradient
+)
 AT_ONCE = 1000  # images without a gradient
 
 
