@@ -7,7 +7,7 @@ import threading
 import pytest
 import torch
 
-from tacit.base.threads import cores, side_by_side
+from tacit.base.threads import cores, side_by_side, threads
 
 
 def test_answers_come_in_order_from_several_threads() -> None:
@@ -48,3 +48,12 @@ def test_a_worker_uses_one_thread_and_the_callers_number_stays() -> None:
     assert side_by_side(lambda _: torch.get_num_threads(), [0], 2) == [1]
     assert torch.get_num_threads() == before
     assert cores() >= 1
+
+
+def test_a_worker_may_use_more_for_a_while() -> None:
+    def seen(count: int) -> tuple[int, int]:
+        with threads(count):
+            inside = torch.get_num_threads()
+        return inside, torch.get_num_threads()
+
+    assert side_by_side(seen, [0, 1, 3], 2) == [(1, 1), (1, 1), (3, 1)]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.certify import radius
-from tacit.certify.menus import CLOSE, Menus, shortest_squares
+from tacit.certify.menus import CLOSE, Menus, choose, falls, shortest_squares
 from tacit.certify.thresholded import l2_radius, linf_radius
 from tacit.errors import CallError
 from tacit.nets import SymmetricNet, ThresholdedNet, load_net, save_net
@@ -137,6 +137,21 @@ def test_menus_against_every_combination(seed):
         return
     assert float(lower) <= best + 1e-9
     assert float(upper) == pytest.approx(best, rel=2 * CLOSE, abs=2e-3)
+
+
+@given(seed=st.integers(0, 10**6), mu=st.floats(0, 100))
+def test_a_search_takes_off_what_is_chosen(seed: int, mu: float) -> None:
+    """Pieces that are missing, and pieces that tie, too."""
+    stream = torch.Generator().manual_seed(seed)
+    low, more, slope = (
+        torch.rand(3, 4, 5, generator=stream, dtype=torch.float64) for _ in range(3)
+    )
+    gain = torch.randint(3, (3, 4, 5), generator=stream).to(low)
+    low = torch.where(torch.rand(low.shape, generator=stream) < 0.3, torch.inf, low)
+    low[..., 0] = 0.0
+    menus = Menus(low, torch.where(low.isinf(), low, low + more), slope.round(decimals=1), gain)
+    at = torch.tensor([0.0, 1.0, mu], dtype=torch.float64)
+    assert torch.equal(falls(menus)(at), choose(menus, at).fall.sum(1))
 
 
 def test_zeroing_every_feature_is_found_whatever_rounding_says():

@@ -108,6 +108,9 @@ def test_the_rest_lies_outside_the_span() -> None:
         mixture(w, M, torch.ones(5, dtype=DOUBLE)).rest, (w - inside).norm(dim=1)
     )
     torch.testing.assert_close(coordinates(w, M), w @ M)
+    bent = M + 1e-6 * normal(8, 5)  # nearly orthonormal is not orthonormal
+    wanted = w @ torch.linalg.pinv(bent).T
+    torch.testing.assert_close(coordinates(w, bent), wanted, rtol=1e-12, atol=1e-12)
     with pytest.raises(CallError, match="w\\* has a 0"):
         mixture(w, M, torch.zeros(5))
     with pytest.raises(CallError, match="must agree"):

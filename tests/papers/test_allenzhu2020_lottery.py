@@ -13,6 +13,7 @@ from tacit.data.sparse_coding import SparseSamples
 from tacit.errors import CallError
 from tacit.lab import Bench
 from tacit.nets import SymmetricNet
+from tacit.papers.allenzhu2020._shared import nets
 from tacit.papers.allenzhu2020._shared.nets import trained
 from tacit.papers.allenzhu2020._shared.settings import SMOKE
 from tacit.papers.allenzhu2020.lottery import exhibit
@@ -67,9 +68,16 @@ def test_the_pull_along_M_w_star_is_minus_the_gradient() -> None:
 
 
 def test_the_training_followed_is_the_one_in_the_store(bench: Bench) -> None:
-    done = exhibit.clean_course(SMALL, bench, 0, [70])
     kept = trained(SMALL, bench, [0], {"clean": SMALL.clean})["clean", 0]
+    done = exhibit.clean_course(SMALL, bench, 0, [70])
     torch.testing.assert_close(done.net.w, kept.w, rtol=0, atol=1e-5)
+
+
+def test_who_asks_after_the_lottery_need_not_train(bench: Bench, monkeypatch) -> None:
+    done = exhibit.clean_course(SMALL, bench, 0, [70])
+    monkeypatch.setattr(nets, "last_legs", lambda *_: pytest.fail("trained again"))
+    kept = trained(SMALL, bench, [0], {"clean": SMALL.clean})["clean", 0]
+    assert torch.equal(done.net.w, kept.w)
 
 
 @pytest.fixture(scope="module")

@@ -19,11 +19,11 @@ PAPER = Paper(
 EXHIBITS = exhibits_of(
     __name__,
     "fig3",
+    "lottery",  # keeps the clean nets, which it follows step by step, for those below
     "thm5_1",
     "thm5_2",
     "thm5_3",
     "angles",
-    "lottery",
     "transfer",
     "from_pure",
     "thm5_4",

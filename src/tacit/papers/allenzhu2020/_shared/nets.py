@@ -7,7 +7,7 @@ alone. Trained in float32, each on one core.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import lru_cache, partial
 
@@ -37,6 +37,7 @@ from tacit.nets import SymmetricNet, symmetric_start
 from tacit.papers.allenzhu2020._shared.settings import FIELDS, WEAK, Course, Finite, Leg
 from tacit.train import (
     Attacker,
+    Purified,
     Stage,
     fgm_attacker,
     pgd_attacker,
@@ -165,18 +166,26 @@ def batches_of(
 
 
 def through(
-    config: Finite, bench: Bench, seed: int, run: int, course: Course, net: SymmetricNet
-) -> SymmetricNet:
-    """The net after the last leg of the course, from the one before it."""
+    config: Finite, bench: Bench, seed: int, run: int, course: Course, net: SymmetricNet,
+    record: Collection[int] = (),
+) -> Purified:  # fmt: skip
+    """The last leg of the course, from the net before it, with the nets after the steps in `record`."""
     leg, place = course[-1], len(course) - 1
-    done = train_symmetric(
+    return train_symmetric(
         net.to(bench.device),
         batches_of(config, bench, seed, run, place),
         stages_of(config, leg),
         attacker=attacker_of_leg(leg, world(config, bench, seed)),
         generator=device_stream(bench, "attacker", place, run, seed=seed),
+        record=record,
     )
-    return done.net.to("cpu")
+
+
+def keep(config: Finite, bench: Bench, seed: int, course: Course, done: Purified) -> None:
+    """Put the net of run 0 that `through` has trained with a record in the store, where others look for it."""
+    key, code = (course, seed, 0), identity_of(through, start_of)
+    made = {key: Made(done.net.to("cpu"))}
+    bench.models.made({key: recipe_of(config, key, code)}, lambda _todo, _checkpoint: made)
 
 
 def recipe_of(config: Finite, key: Key, code: str) -> Recipe:
@@ -231,7 +240,7 @@ def last_legs(
             net = known.get((course[:-1], seed, run))
             if net is None:
                 net = start_of(config, bench, seed, run, course[0])
-            made = Made(through(config, bench, seed, run, course, net))
+            made = Made(through(config, bench, seed, run, course, net).net.to("cpu"))
             advance()
             return made
 

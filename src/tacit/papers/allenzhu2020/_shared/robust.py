@@ -11,8 +11,7 @@ from tacit.nets import SymmetricNet
 
 STEPS = 20
 STARTS = ("zero", "random", "gradient")
-# sigmas below the threshold, where a neuron adds at most 4e-9 sigma to f: a thousand add about what rounding does
-ASLEEP = 5.5
+ASLEEP = 6.0  # sigmas below the threshold: all sleepers together add less to f than rounding
 
 Seen = Bool[Tensor, " n"]
 

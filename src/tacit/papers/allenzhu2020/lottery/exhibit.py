@@ -36,20 +36,13 @@ from tacit.measure.purification.lottery import (
 from tacit.measure.purification.mixture import coordinates
 from tacit.nets import SymmetricNet
 from tacit.papers.allenzhu2020._shared.measured import alive, regulariser, strongest
-from tacit.papers.allenzhu2020._shared.nets import (
-    attacker_of_leg,
-    batches_of,
-    fresh_points,
-    stages_of,
-    start_of,
-    world,
-)
+from tacit.papers.allenzhu2020._shared.nets import fresh_points, keep, start_of, through, world
 from tacit.papers.allenzhu2020._shared.robust import accuracy
 from tacit.papers.allenzhu2020.lottery.claims import claims
 from tacit.papers.allenzhu2020.lottery.figure import animate as animate
 from tacit.papers.allenzhu2020.lottery.figure import draw as draw
 from tacit.papers.allenzhu2020.lottery.settings import Lottery
-from tacit.train import Purified, train_symmetric
+from tacit.train import Purified
 
 FIRES = 1e-3  # mean slope on the points from which a neuron counts as one that fires
 
@@ -62,11 +55,11 @@ def run(config: Lottery, bench: Bench) -> Outcome:
 
 
 def clean_course(config: Lottery, bench: Bench, seed: int, record: list[int]) -> Purified:
-    """Clean training as all exhibits have it, with the nets on the way."""
-    leg = config.clean[0]
-    start = start_of(config, bench, seed, 0, leg).to(bench.device)
-    batches = batches_of(config, bench, seed, 0, 0)
-    return train_symmetric(start, batches, stages_of(config, leg), record=record)
+    """Clean training as all exhibits have it, with the nets on the way; they find its end in the store."""
+    start = start_of(config, bench, seed, 0, config.clean[0])
+    done = through(config, bench, seed, 0, config.clean, start, record)
+    keep(config, bench, seed, config.clean, done)
+    return done
 
 
 def followed(config: Lottery, bench: Bench, seeds: list[int]) -> xr.Dataset:
@@ -196,14 +189,11 @@ def clean_frames(config: Lottery) -> list[int]:
 def filmed(config: Lottery, bench: Bench, seed: int, clean: Purified) -> xr.Dataset:
     """A few neurons of one training in the dictionary, from the start to the end of purification."""
     model, steps, total = world(config, bench, seed), clean_frames(config), sum(config.clean_steps)
-    leg = config.purified()[-1]
     after = sorted(
         {*frame_steps(config.pure_steps, config.frames // 2).tolist(), config.pure_steps}
     )
-    pure = train_symmetric(
-        clean.net, batches_of(config, bench, seed, 0, 1), stages_of(config, leg),
-        attacker=attacker_of_leg(leg, model), record=after,
-    )  # fmt: skip
+    pure = through(config, bench, seed, 0, config.purified(), clean.net, after)
+    keep(config, bench, seed, config.purified(), pure)
     nets = [*seen_at(clean, steps), *seen_at(pure, after)]
     samples = fresh_points(config, bench, seed, config.points)
     chosen = strongest(model, clean.net.to("cpu"), pure.net.to("cpu"), config.shown)

@@ -51,11 +51,9 @@ def run(config: CleanTraining, bench: Bench) -> Outcome:
     seeds = bench.seeds(config.repeats)
     few, light = seeds[: config.few], config.light
     main = bench.part("clean", partial(followed, config, bench, seeds, {"clean": config.clean}))
-    longer = config.longer(config.times)
-    far = bench.part(
-        "longer",
-        partial(followed, replace(config, m=config.long_m), bench, few, {"longer": longer}),
-    )
+    narrow = replace(config, m=config.long_m, batch=config.long_batch)
+    longer = {"longer": config.longer(config.times)}
+    far = bench.part("longer", partial(followed, narrow, bench, few, longer))
     others = [
         bench.part(
             f"variant-{name}",
@@ -124,11 +122,12 @@ def one_net(
 def grown_biases(config: CleanTraining, bench: Bench, seeds: list[int]) -> xr.Dataset:
     """The mean bias of the neurons that fire over its start, where biases are trained, with spikes or none."""
     course = (Leg(config.clean_steps, config.clean_eta, bias_step=1.0, grown=False),)
+    narrow = replace(config.light, m=config.long_m)
     rows = [
         of_each(
             here, bench, seeds, {name: course}, partial(bias_growth, here, bench, config.points), {}
         )
-        for name, here in (("none", config.light), ("large", replace(config.light, spike=LARGE)))
+        for name, here in (("none", narrow), ("large", replace(narrow, spike=LARGE)))
     ]
     data = xr.concat(rows, "course")
     return data.rename({"course": "spikes", "seed": "few"})

@@ -18,9 +18,10 @@ from tacit.papers.allenzhu2020._shared.settings import (
 class CleanTraining(WithLight):
     """Clean training of the finite setting in `repeats` trainings, each tried on `points` fresh points.
 
-    The universal perturbation has each of the `radii`. `few` nets of `long_m` neurons go on to `times` the
-    steps, and as many are trained in each of the `variants` of the setting, with biases that are trained
-    (footnote 8), and on a linearly labelled Gaussian mixture (Section 7).
+    The universal perturbation has each of the `radii`. `few` nets of `long_m` neurons, on batches of
+    `long_batch`, go on to `times` the steps, and as many are trained in each of the `variants` of the setting,
+    with biases that are trained (footnote 8, `long_m` neurons), and on a linearly labelled Gaussian mixture
+    (Section 7).
     """
 
     repeats: int = 6
@@ -28,12 +29,13 @@ class CleanTraining(WithLight):
     points: int = 500
     times: int = 10
     long_m: int = 400
+    long_batch: int = 128
     radii: tuple[float, ...] = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.7)
     variants: tuple[str, ...] = ("printed", "spikes", "incoherent", "fewer", "unequal")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("repeats", "few", "points", "times", "long_m"):
+        for name in ("repeats", "few", "points", "times", "long_m", "long_batch"):
             check_positive(name, (getattr(self, name),))
         check_at_least("times", (self.times,), 2, "it goes on from the clean steps")
         check_at_least("repeats", (self.repeats,), self.few, "few of them are looked at closer")
@@ -59,6 +61,7 @@ EXHIBITS = (
                 points=100,
                 times=2,
                 long_m=150,
+                long_batch=64,
                 radii=(0.2, 0.35),
                 variants=("printed", "spikes"),
             ),
@@ -67,6 +70,7 @@ EXHIBITS = (
                 **PAPER,
                 light_m=5000,
                 long_m=5000,
+                long_batch=2048,
                 times=5,
                 variants=("printed",),
             ),
