@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Float, Int64, UInt8
 from torch import Tensor
 
+from tacit.base.device import layout
 from tacit.base.identity import identity_of
 from tacit.data.images import Images, load_images
 from tacit.errors import CallError
@@ -57,7 +58,7 @@ class DeepImages:
     ) -> tuple[Float[Tensor, "k C H W"], Int64[Tensor, " k"]]:
         """The first test images as pixels in [0, 1], on the device, with their labels."""
         x = self.test_x[:points].to(device).permute(0, 3, 1, 2).float() / self.top
-        return x.contiguous(memory_format=torch.channels_last), self.test_y[:points].to(device)
+        return x.contiguous(memory_format=layout(device)), self.test_y[:points].to(device)
 
     def standardise(self, net: ResidualNet) -> ResidualNet:
         """The net with the mean and standard deviation of the training images' channels."""
@@ -136,7 +137,7 @@ def one_net(bench: Bench, name: str, job: Job) -> ResidualNet:
         return {key: Made(net.to("cpu"), {"loss": fitted.losses.numpy()})}
 
     made = bench.models.made({name: recipe}, train)
-    net = made[name].net.eval().to(bench.device, memory_format=torch.channels_last)
+    net = made[name].net.eval().to(bench.device, memory_format=layout(bench.device))
     assert isinstance(net, ResidualNet)
     return net
 

@@ -18,7 +18,7 @@ from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from tacit.base.checks import check_labels
-from tacit.base.device import choose_device
+from tacit.base.device import choose_device, layout
 from tacit.base.progress import Progress, Silent
 from tacit.errors import CallError, RunError
 from tacit.train.deep.pictures import Shelf, epoch_of, shelf_of
@@ -59,7 +59,7 @@ def fit(
     """
     device = choose_device(device)
     shelf = shelf_of(x, y, recipe, device, top)
-    module.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+    module.to(device, memory_format=layout(device))  # type: ignore[call-overload]
     check_outputs(module, shelf)
     with kernels(device, deterministic=deterministic):
         training = Training(module, shelf, recipe, device, deterministic=deterministic)

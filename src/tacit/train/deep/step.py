@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from tacit.attack.inner import perturbation, seen
+from tacit.base.device import layout
 from tacit.base.recording import recorded
 from tacit.train.deep.pictures import Epoch, Shelf
 from tacit.train.deep.recipe import Recipe
@@ -56,7 +57,7 @@ class Training:
         k = self.now % self.count  # chosen by index_select, as [k] would ask the host for its value
         order, moves = (t.index_select(0, k).squeeze(0) for t in (self.order, self.moves))
         x, y = self.shelf.batch(order, moves)
-        x = x.contiguous(memory_format=torch.channels_last)
+        x = x.contiguous(memory_format=layout(self.device))
         shown, y = self._shown(x, y)
         with self._half():
             scores = self.view(shown)
@@ -76,7 +77,7 @@ class Training:
             delta = perturbation(
                 self.attacked, x, y, ball, start=start, noise=noise, scale=self._at(self.radii)
             )
-        shown = seen(x + delta, noise).contiguous(memory_format=torch.channels_last)
+        shown = seen(x + delta, noise).contiguous(memory_format=layout(self.device))
         return shown, y.repeat(len(shown) // len(x))
 
     def _move(self, slopes: list[Tensor]) -> None:
