@@ -49,10 +49,10 @@ EXHIBITS = (
         claim="images and robust perturbations are sparse in robust features, clean perturbations are not",
         scales={
             "smoke": Reconstruction(
-                **SMOKE, images=3, among=200, steps=3, lambdas=4, least=0.1, error=0.4
+                **SMOKE, images=3, among=200, steps=3, lambdas=3, least=0.2, error=0.5
             ),
             "laptop": Reconstruction(
-                **LAPTOP, attacker="l2half", images=30, among=300, steps=10, lambdas=12
+                **LAPTOP, attacker="l2half", images=20, among=300, steps=10, lambdas=12
             ),
             "paper": Reconstruction(),
         },
