@@ -88,8 +88,15 @@ def test_it_stays_in_ball_and_box(norm, radius, scale, step, sigma):
     delta = perturbation(net, x, y, ball, start=start, noise=noise, scale=scale)
     size = delta.flatten(1).norm(dim=1) if norm == 2 else delta.flatten(1).abs().amax(1)
     assert float(size.max()) <= radius * scale * (1 + 1e-12) + 1e-15
-    assert float((x + delta).min()) >= 0
-    assert float((x + delta).max()) <= 1
+    assert float((x + delta).min()) >= -1e-15
+    assert float((x + delta).max()) <= 1 + 1e-15
+
+
+@pytest.mark.parametrize("radius", [1e-6, 1e-3])
+def test_small_balls_are_kept_in_float32(radius):
+    net, (x, y) = smooth_net().float(), points()
+    delta = perturbation(net, x.float(), y, Ball(2, radius, 3, 0.9))
+    assert float(delta.flatten(1).norm(dim=1).max()) <= radius * (1 + 1e-6)
 
 
 def test_it_lowers_the_margin():

@@ -13,7 +13,7 @@ from host_reads import NoHostReads
 from tacit.attack.inner import Ball
 from tacit.data.images import load_images
 from tacit.errors import CallError, RunError
-from tacit.nn import PreActResNet
+from tacit.nn import PreActResNet, ResNet18
 from tacit.train import Recipe, fit
 from tacit.train.deep import fit as fitting
 from tacit.train.deep import step as stepping
@@ -254,7 +254,7 @@ def test_frozen_layers_stay():
 
 def test_narrow_shortcuts_are_trained():
     """torch 2.13 ends the process where these filters lie with their channels last on a CPU."""
-    module = nn.Sequential(nn.Conv2d(3, 4, 1, stride=2), nn.Flatten(), nn.Linear(64, 4))
+    module = ResNet18(classes=4, width=4)
     assert float(fit(module, X, Y, Recipe(epochs=1, batch=25), device="cpu").losses[0]) > 0
 
 

@@ -101,11 +101,13 @@ def perturbation(
     norm = known_norm(ball.norm)
     radius = torch.as_tensor(ball.radius * scale, dtype=x.dtype, device=x.device).expand(len(x), 1)
     rows = x.flatten(1)
+    # what the box leaves to delta: clipping rows + delta would round away what is small beside a pixel
+    room = (box[0] - rows, box[1] - rows) if box else ()
 
     def inside(delta: Tensor) -> Tensor:
         """On the ball, then in the box."""
         delta = norm.project(delta, radius, None)
-        return delta if box is None else torch.clamp(rows + delta, *box) - rows
+        return delta if box is None else delta.clamp(*room)
 
     delta = torch.zeros_like(rows) if start is None else inside(radius * start.flatten(1))
     for _ in range(ball.steps):
