@@ -23,7 +23,10 @@ def test_no_paper_is_broken() -> None:
 
 # ten seconds to half a minute each with shapes enforced; their own tests run smaller ones
 LONG = {
+    "allenzhu2020.fig10",
+    "allenzhu2020.fig12",
     "allenzhu2020.lottery",
+    "allenzhu2020.table1",
     "allenzhu2020.thm5.1",
     "allenzhu2020.thm5.3",
     "allenzhu2020.transfer",
@@ -33,6 +36,7 @@ LONG = {
     "frei2023.thm4.2",
     "li2025.discovered",
     "li2025.fig2cd",
+    "li2025.fig3c",
     "li2025.story",
     "li2025.thm4.7",
     "min2024.table1_strict",

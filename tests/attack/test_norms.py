@@ -77,6 +77,7 @@ def test_a_projection_is_the_nearest_point(norm, boxed, z, radius, seed):
 @pytest.mark.parametrize("boxed", [False, True])
 def test_a_projection_agrees_with_slsqp(norm, boxed):
     rng = np.random.default_rng(5)
+    compared = 0
     for _ in range(8):
         z, radius = rng.normal(size=D) * 2, rng.choice([0.3, 1.0, 2.0])
         room = room_from(rng, 1, D, boxed)
@@ -102,10 +103,12 @@ def test_a_projection_agrees_with_slsqp(norm, boxed):
         )
         mine = norm.project(torch.tensor(z)[None], column(radius, 1), room)[0].numpy()
         theirs = found.x[:D] - found.x[D:]
-        assert np.abs(mine - theirs).max() < 1e-4
-        # SLSQP may end a little outside the ball, by how much differs from CPU to CPU
+        # where SLSQP gives up (which cases differs from CPU to CPU) its point is another, and may be outside
+        compared += found.success
+        assert not found.success or np.abs(mine - theirs).max() < 1e-4
         theirs = theirs * min(1.0, radius / np.linalg.norm(theirs, norm.order))
         assert ((mine - z) ** 2).sum() <= ((theirs - z) ** 2).sum() + 1e-9
+    assert compared >= 3
 
 
 @BY_NAME
