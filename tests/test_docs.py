@@ -157,6 +157,7 @@ def test_the_data_page_runs(fast_and_clean, monkeypatch):
 
 
 @pytest.mark.usefixtures("fast_and_clean")
+@pytest.mark.slow
 def test_the_page_on_deep_nets_runs():
     """All of it; the audit on few points. What resumes ends with the same weights."""
     names: dict = {}

@@ -21,16 +21,19 @@ def test_no_paper_is_broken() -> None:
     assert [str(broken) for broken in catalogue().broken] == []
 
 
-# ten seconds to half a minute each with shapes enforced; their own tests run smaller ones
+# five seconds to half a minute each with shapes enforced; their own tests run smaller ones
 LONG = {
     "allenzhu2020.fig10",
     "allenzhu2020.fig12",
+    "allenzhu2020.from_pure",
     "allenzhu2020.lottery",
+    "allenzhu2020.scaling",
     "allenzhu2020.table1",
     "allenzhu2020.thm5.1",
     "allenzhu2020.thm5.3",
     "allenzhu2020.transfer",
     "frei2023.beyond",
+    "frei2023.nn1",
     "frei2023.thm2.1",
     "frei2023.thm3.1",
     "frei2023.thm4.2",
@@ -38,7 +41,10 @@ LONG = {
     "li2025.fig2cd",
     "li2025.fig3c",
     "li2025.story",
+    "li2025.thm4.5",
     "li2025.thm4.7",
+    "min2024.fig3",
+    "min2024.fig5",
     "min2024.table1_strict",
     "min2025.transition",
 }
