@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+from tacit.attack import apgd
 from tacit.attack.inner import Ball
 from tacit.errors import CallError
 from tacit.measure.attacked import delta_of, kept_right
@@ -43,6 +44,27 @@ def test_the_box_holds_what_the_ball_would_reach():
     x = torch.ones(1, 3, 2, 2)
     delta = delta_of(linear(W.abs()), x, torch.zeros(1, dtype=torch.long), Ball(2, 1.0, 5, 0.5))
     assert float(delta.abs().max()) == 0.0
+
+
+def test_what_decides_is_computed_in_full_float32():
+    """cuDNN's 10 bits are good enough to search with, not to judge by: the last look at each point is exact."""
+
+    class Noting(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net, self.coarse = linear(W), []
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.coarse.append(torch.backends.cudnn.allow_tf32)
+            return self.net(x)
+
+    assert torch.backends.cudnn.allow_tf32
+    ours, public = Noting().eval(), Noting().eval()
+    kept_right(ours, X, Y, Ball(2, 0.08, 3, 0.5))
+    apgd(public, X, Y, [0.08], norm=2, steps=3)
+    for net in (ours, public):
+        assert net.coarse[-1] is False
+        assert any(net.coarse)
 
 
 def test_more_starts_keep_less():

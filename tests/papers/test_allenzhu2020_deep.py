@@ -12,6 +12,7 @@ from torch import nn
 from benches import new_bench, verdicts
 from tacit.attack import Ball
 from tacit.errors import CallError, RunError
+from tacit.lab.parts import DiskParts
 from tacit.lab.settings import with_settings
 from tacit.measure.attacked import kept_right
 from tacit.nn.residual import PreActResNet
@@ -215,7 +216,7 @@ def test_one_row_keeps_the_order_of_attacks_and_leaves_own_as_it_was():
     bench = new_bench(scale="smoke")
     net = nets_of(config, bench, ("clean",))["clean"]
     x, y = images_of(config).tested(config.points, "cpu")
-    data = table1.rows_of(config, "clean", net, x, y, 0)
+    data = table1.rows_of(config, "clean", bench)
     assert data.attacker.values.tolist() == list(EVERY)
     own, strong, hard = (data[name].values for name in ("own", "strong", "strict"))
     assert (strong <= own[:, :20]).all()
@@ -225,6 +226,19 @@ def test_one_row_keeps_the_order_of_attacks_and_leaves_own_as_it_was():
     again = kept_right(net, x, y, ball_of("linf8")).numpy()
     assert np.array_equal(own[1], again)
     assert np.array_equal(data.plain.values[0], data.noisy.values[0])  # no noise in linf
+
+
+def test_a_table_that_was_interrupted_trains_only_the_nets_that_it_lacks(tmp_path, monkeypatch):
+    """Rows are parts, kept with the run: they outlive the nets, which another machine need not have."""
+    config = Table(**SMOKE | {"train": 64}, attackers=("linf8",), starts=("random",), points=8, strong=4,
+                   strong_steps=1, strong_starts=1, strict=2, strict_steps=1, restarts=1, queries=1)  # fmt: skip
+    bench = replace(new_bench(scale="smoke"), parts=DiskParts(tmp_path))
+    monkeypatch.setenv("TACIT_MODELS", str(tmp_path / "models"))
+    first = table1.run(config, bench)
+    monkeypatch.setenv("TACIT_MODELS", str(tmp_path / "none"))
+    again = table1.run(config, replace(bench, parts=DiskParts(tmp_path)))
+    assert again.data.identical(first.data)
+    assert not (tmp_path / "none").exists()
 
 
 def test_layers_of_fewer_neurons_are_filled_up_and_drawn_as_they_are():

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from tacit.attack.ball.task import sealed
 from tacit.attack.inner import Ball, perturbation, seen
 from tacit.attack.norms import known_norm
+from tacit.base.device import full_float32
 from tacit.nn.modules import check_in_use
 
 AT_ONCE = 1000  # images
@@ -66,10 +67,7 @@ def one_try(
     if ball is not None and ball.radius:
         start = ball.start(x, generator)
         x = x + delta_of(module, x, y, ball, start=start, noise=noise)
-    # cuDNN takes 10 bits of a float32 unless it is told
-    cudnn = torch.backends.cudnn
-    exact = cudnn.flags(enabled=True, deterministic=cudnn.deterministic, allow_tf32=False)
-    with torch.no_grad(), exact:
+    with torch.no_grad(), full_float32():
         right = module(seen(x, noise)).argmax(1).view(-1, len(x)) == y
     return right.float().mean(0)
 

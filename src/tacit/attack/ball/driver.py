@@ -17,6 +17,7 @@ from tacit.attack.losses import Loss, margin, others
 from tacit.attack.norms import Room
 from tacit.attack.target import loss_and_gradient
 from tacit.base.checks import check_finite
+from tacit.base.device import full_float32
 from tacit.base.shapes import Labels, Numbers, Rows, Which
 from tacit.errors import CallError
 
@@ -92,8 +93,9 @@ class Batch:
         return best
 
     def evaluate(self, delta: Rows) -> Numbers:
-        """The margins at x + delta."""
-        return margin(self.task.target.scores(self.x + delta), self.y)
+        """The margins at x + delta, which decide: in full float32, whatever the search rounded."""
+        with full_float32():
+            return margin(self.task.target.scores(self.x + delta), self.y)
 
 
 def attack(
@@ -171,7 +173,8 @@ def attack_batch(
     room = room_of(x, task.box)
     plain: Loss = margin if isinstance(loss, str) else loss
     batch = Batch(task, plain, descend, x, y, room, generator)
-    scores = task.target.scores(x)
+    with full_float32():
+        scores = task.target.scores(x)
     clean = margin(scores, y)
     flat = torch.zeros_like(clean, dtype=torch.bool)
     if gradients:

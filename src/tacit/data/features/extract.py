@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from tacit.base.cache import cache_folder
-from tacit.base.device import choose_device
+from tacit.base.device import choose_device, full_float32
 from tacit.data.features.cache import FeatureCache
 from tacit.data.features.extractor import WHITE, Extractor, Source
 from tacit.data.images import Features
@@ -162,7 +162,7 @@ def _finite(x: Float[Tensor, "b d"], start: int, extractor: Extractor) -> Float[
 @contextmanager
 def _frozen(module: object, device: torch.device) -> Iterator[None]:
     """Convolutions in full float32; a torch module in eval mode on the device, and back after."""
-    with torch.backends.cudnn.flags(enabled=True, benchmark=False, allow_tf32=False):
+    with full_float32():
         if not isinstance(module, nn.Module):
             yield
             return

@@ -26,6 +26,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import softshrink
 
+from tacit.base.device import full_float32
 from tacit.base.shapes import Inputs, Numbers
 from tacit.errors import CallError
 from tacit.measure.features.dictionaries import (
@@ -74,12 +75,10 @@ def lasso_path(
         raise CallError(f"lambdas={lambdas}, least={least:g}: two weights or more, least in (0, 1)")
     if steps < 1 or not gap > 0:
         raise CallError(f"steps={steps}, gap={gap:g}: at least one step, and a gap > 0")
-    # no setting makes products in float64 coarser; of float32, cuDNN takes 10 bits unless it is told
     coarse = isinstance(dictionary, ConvDictionary) and targets.dtype != torch.float64
     x = targets.detach().to(torch.float32 if coarse else torch.float64)
     fractions = torch.logspace(0, math.log10(least), lambdas, dtype=torch.float64).tolist()
-    fixed = torch.backends.cudnn.deterministic
-    with torch.backends.cudnn.flags(enabled=True, deterministic=fixed, allow_tf32=False):
+    with full_float32():
         W = maps(dictionary, x)
         parts = [path_of(W, part, fractions, gap, steps) for part in x.split(W.together)]
     weights, sparsity, error, reached = torch.cat(parts, 2)
