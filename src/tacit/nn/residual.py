@@ -2,29 +2,23 @@
 
     PreActResNet   "(pre-activation) ResNet-34": wide-resnet form of depth 6n + 4, which is one convolution and 3
                    groups of n blocks of 2: 31 layers at depth 34, 13 at depth 16. Widths: 16, then 16, 32 and
-                   64 times `width`
+                   64 times `width`; depth 28 and width 10 are WideResNet-28-10
     ResNet18       the CIFAR form of He et al. (2016): 3x3 stem, no pooling before the blocks, 4 groups of 2
                    blocks of 2: 17 layers. Widths: 1, 2, 4 and 8 times `width`
 
 Layer l = 1, 2, ... is the l-th 3x3 convolution with its batch norm (before it where activations come first, else
-behind it); a 1x1 shortcut belongs to the first layer of its block. Images are pixels in [0, 1], (n, C, H, W),
-standardised inside the net, so that attacks move pixels.
+behind it); a 1x1 shortcut belongs to the first layer of its block.
 """
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from tacit.errors import CallError
-from tacit.nets.kinds import kind_of, register
-from tacit.nn import modules
-
-Pixels = Float[Tensor, "n C H W"]
-Maps = Float[Tensor, "n _ _ _"]
-Net = TypeVar("Net", bound="ResidualNet")
+from tacit.nets.kinds import register
+from tacit.nn.layered import LayeredNet, Maps, Pixels, load
 
 
 def conv3x3(inside: int, outside: int, stride: int = 1) -> nn.Conv2d:
@@ -87,24 +81,14 @@ class PostActBlock(nn.Module):
         return (self.shortcut(x) + self.bn2(self.second(x))).relu()
 
 
-class ResidualNet(nn.Module):
+class ResidualNet(LayeredNet):
     """A stem (layer 1), blocks of two layers each, a last batch norm (where activations come first), a head."""
-
-    mean: Tensor
-    std: Tensor
-    frozen = 0  # layers 1 to `frozen` do not move, nor do their batch statistics
 
     def __init__(
         self, sizes: dict[str, int], widths: Sequence[int], strides: Sequence[int], stem: int, *, preact: bool
     ) -> None:  # fmt: skip
-        super().__init__()
-        for name, size in sizes.items():
-            if size < 1:
-                raise CallError(f"{name}={size}: it is at least 1")
-        self.sizes, channels = sizes, sizes["channels"]
-        self.register_buffer("mean", torch.full((channels, 1, 1), 0.5))
-        self.register_buffer("std", torch.full((channels, 1, 1), 0.25))
-        self.stem = conv3x3(channels, stem)
+        super().__init__(sizes)
+        self.stem = conv3x3(sizes["channels"], stem)
         self.stem_norm = nn.Identity() if preact else nn.BatchNorm2d(stem)
         self.preact = preact
         block = PreActBlock if preact else PostActBlock
@@ -112,12 +96,6 @@ class ResidualNet(nn.Module):
         self.blocks = nn.ModuleList(map(block, inside, widths, strides))
         self.norm = nn.BatchNorm2d(widths[-1]) if preact else nn.Identity()
         self.head = nn.Linear(widths[-1], sizes["classes"])
-
-    def standardised(self: Net, mean: Sequence[float], std: Sequence[float]) -> Net:
-        """The net for images of that mean and standard deviation, one a channel."""
-        for buffer, values in ((self.mean, mean), (self.std, std)):
-            buffer.copy_(torch.tensor(values).view(-1, 1, 1))
-        return self
 
     @property
     def convolutions(self) -> list[nn.Conv2d]:
@@ -131,13 +109,7 @@ class ResidualNet(nn.Module):
 
     def stemmed(self, x: Pixels) -> Maps:
         """What the first convolution puts out, of standardised images."""
-        if x.shape[1] != len(
-            self.mean
-        ):  # the means of three channels would be taken from a grey image in silence
-            raise CallError(
-                f"images of {x.shape[1]} channels: this net was made for {len(self.mean)}"
-            )
-        return self.stem((x - self.mean) / self.std)
+        return self.stem(self.standard(x))
 
     def features(self, x: Pixels) -> Float[Tensor, "n c"]:
         """What the linear head sees: the mean over positions of the last maps."""
@@ -146,10 +118,6 @@ class ResidualNet(nn.Module):
             maps = block(maps)
         maps = self.norm(maps).relu() if self.preact else maps
         return maps.mean((2, 3))
-
-    def forward(self, x: Pixels) -> Float[Tensor, "n classes"]:
-        """The logits."""
-        return self.head(self.features(x))
 
     def output_of(self, layer: int, x: Pixels) -> Maps:
         """What convolution `layer` puts out, before any norm or addition; what comes later is not run."""
@@ -173,58 +141,9 @@ class ResidualNet(nn.Module):
             return [block.bn2, block.conv2]  # type: ignore[list-item]
         return [block.bn1, block.conv1, block.shortcut]  # type: ignore[list-item]
 
-    def freeze_below(self: Net, layer: int) -> Net:
-        """Layers 1 to layer - 1 keep their weights and batch statistics from now on; layer 1 frees all."""
-        self.check_layer(layer)
-        self.frozen = layer - 1
-        for number in range(1, len(self.convolutions) + 1):
-            for part in self.parts_of(number):
-                part.requires_grad_(number >= layer)
-        return self.train(self.training)
-
-    def redraw_from(self: Net, layer: int, generator: torch.Generator | None = None) -> Net:
-        """Draw layers `layer`, layer + 1, ... and the head anew: He normal (fan-out), norms at 1 and 0."""
-        self.check_layer(layer)
-        if (
-            self.head.weight.is_meta
-        ):  # to be filled: drawing there would import torch's compiler, for seconds
-            return self
-        numbers = range(layer, len(self.convolutions) + 1)
-        fresh = [part for number in numbers for part in self.parts_of(number)]
-        for top in (*fresh, self.norm, self.head):
-            for part in top.modules():
-                if isinstance(part, nn.Conv2d):
-                    nn.init.kaiming_normal_(
-                        part.weight, mode="fan_out", nonlinearity="relu", generator=generator
-                    )
-                elif isinstance(part, nn.BatchNorm2d):
-                    part.reset_parameters()
-                elif isinstance(part, nn.Linear):
-                    bound = part.in_features**-0.5
-                    nn.init.uniform_(part.weight, -bound, bound, generator=generator)
-                    nn.init.zeros_(part.bias)
-        return self
-
-    def train(self: Net, mode: bool = True) -> Net:
-        """As torch's, but what is frozen stays in eval mode."""
-        super().train(mode)
-        for number in range(1, self.frozen + 1):
-            for part in self.parts_of(number):
-                part.eval()
-        return self
-
-    def check_layer(self, layer: int) -> None:
-        """A call error for a number that no convolution has."""
-        count = len(self.convolutions)
-        if not 1 <= layer <= count:
-            raise CallError(f"layer={layer}: this net has the convolutions 1 to {count}")
-
-    def state(self) -> tuple[dict[str, Tensor], dict[str, str]]:
-        """Tensors and metadata, as a file holds them."""
-        kind = kind_of(self)
-        assert kind is not None
-        held = {name: t.detach().contiguous() for name, t in self.state_dict().items()}
-        return held, {"kind": kind.name} | {name: str(size) for name, size in self.sizes.items()}
+    def last_parts(self) -> list[nn.Module]:
+        """The last norm and the head."""
+        return [self.norm, self.head]
 
 
 class PreActResNet(ResidualNet):
@@ -264,13 +183,5 @@ class ResNet18(ResidualNet):
         self.redraw_from(1, generator)
 
 
-def load(cls: type, tensors: dict[str, Tensor], meta: dict[str, str]) -> Any:
-    """The net in eval mode, with the tensors as they are stored."""
-    sizes = {name: int(size) for name, size in meta.items() if size.isdecimal() and name in SIZES}
-    return modules.filled(lambda: cls(**sizes), tensors)
-
-
-SIZES = ("depth", "width", "classes", "channels")
-
 for cls, name in ((PreActResNet, "preact_resnet"), (ResNet18, "resnet18")):
-    register(cls, name=name, state=ResidualNet.state, load=load)
+    register(cls, name=name, state=LayeredNet.state, load=load)

@@ -19,7 +19,7 @@ from tacit.errors import CallError
 from tacit.lab import Bench
 from tacit.lab.models.shelf import Recipe as StoreRecipe
 from tacit.lab.models.store import Checkpoint, Made
-from tacit.nn.residual import ResidualNet
+from tacit.nn.layered import LayeredNet
 from tacit.train.deep.fit import fit
 from tacit.train.deep.recipe import Recipe
 
@@ -60,7 +60,7 @@ class DeepImages:
         x = self.test_x[:points].to(device).permute(0, 3, 1, 2).float() / self.top
         return x.contiguous(memory_format=layout(device)), self.test_y[:points].to(device)
 
-    def standardise(self, net: ResidualNet) -> ResidualNet:
+    def standardise(self, net: LayeredNet) -> LayeredNet:
         """The net with the mean and standard deviation of the training images' channels."""
         seen = self.x.double() / self.top
         mean, std = (f(seen, (0, 1, 2)).tolist() for f in (torch.mean, torch.std))
@@ -105,24 +105,24 @@ def arrays(images: Images, side: int) -> tuple[Tensor, Tensor]:
 class Job:
     """A training: where it starts (a net, or the name of the job whose net it goes on from), how, on what."""
 
-    start: ResidualNet | str
+    start: LayeredNet | str
     recipe: Recipe
     images: DeepImages
     seed: int
 
 
-def deep_nets(bench: Bench, jobs: Mapping[str, Job]) -> dict[str, ResidualNet]:
+def deep_nets(bench: Bench, jobs: Mapping[str, Job]) -> dict[str, LayeredNet]:
     """The nets in eval mode on the bench's device: from the store, or trained and kept, one after the other."""
-    found: dict[str, ResidualNet] = {}
+    found: dict[str, LayeredNet] = {}
     for name, job in bench.steps(jobs.items(), "nets"):
-        job = job if isinstance(job.start, ResidualNet) else replace(job, start=found[job.start])
+        job = job if isinstance(job.start, LayeredNet) else replace(job, start=found[job.start])
         found[name] = one_net(bench, name, job)
     return found
 
 
-def one_net(bench: Bench, name: str, job: Job) -> ResidualNet:
+def one_net(bench: Bench, name: str, job: Job) -> LayeredNet:
     """One net by its recipe."""
-    assert isinstance(job.start, ResidualNet)
+    assert isinstance(job.start, LayeredNet)
     start = copy.deepcopy(job.start).to("cpu")
     recipe = recipe_of(job, start)
 
@@ -138,11 +138,11 @@ def one_net(bench: Bench, name: str, job: Job) -> ResidualNet:
 
     made = bench.models.made({name: recipe}, train)
     net = made[name].net.eval().to(bench.device, memory_format=layout(bench.device))
-    assert isinstance(net, ResidualNet)
+    assert isinstance(net, LayeredNet)
     return net
 
 
-def recipe_of(job: Job, start: ResidualNet) -> StoreRecipe:
+def recipe_of(job: Job, start: LayeredNet) -> StoreRecipe:
     """What makes the net, as JSON has it."""
     how = asdict(job.recipe)
     if how["ball"] is not None:
@@ -172,7 +172,7 @@ def enough_time(bench: Bench, job: Job) -> None:
 def cpu_hours(job: Job) -> float:
     """By the time of one step on few images."""
     few = replace(job.recipe, epochs=1, batch=PROBE, growth=0.0)
-    assert isinstance(job.start, ResidualNet)
+    assert isinstance(job.start, LayeredNet)
     net = copy.deepcopy(job.start).to("cpu")
     x, y = job.images.x[:PROBE], job.images.y[:PROBE]
     began = time.monotonic()

@@ -8,13 +8,13 @@ import xarray as xr
 
 from tacit.lab import Bench
 from tacit.measure.features import at_centre, coarse_share, feature_images, total_variation
-from tacit.nn.residual import ResidualNet
+from tacit.nn.layered import LayeredNet
 
 DIMS = ("neuron", "channel", "height", "width")
 
 
 def features_of(
-    net: ResidualNet, layer: int, shape: tuple[int, int, int], *, neurons: int, steps: int, bench: Bench
+    net: LayeredNet, layer: int, shape: tuple[int, int, int], *, neurons: int, steps: int, bench: Bench
 ) -> xr.Dataset:  # fmt: skip
     """The first `neurons` neurons of a layer (all, if it has fewer), at the centre of their maps.
 

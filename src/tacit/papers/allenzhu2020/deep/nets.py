@@ -11,7 +11,8 @@ from dataclasses import asdict, replace
 
 from tacit.attack.inner import Ball
 from tacit.lab import Bench
-from tacit.nn.residual import PreActResNet, ResidualNet
+from tacit.nn.layered import LayeredNet
+from tacit.nn.residual import PreActResNet
 from tacit.papers._shared.deep import DeepImages, Job, deep_images, deep_nets
 from tacit.papers.allenzhu2020.deep.settings import ATTACKERS, GROWN, Deep
 from tacit.train.deep.recipe import Recipe
@@ -28,7 +29,7 @@ def images_of(config: Deep) -> DeepImages:
     return deep_images(config.dataset, train=config.train, side=config.side)
 
 
-def start_net(config: Deep, bench: Bench, images: DeepImages) -> ResidualNet:
+def start_net(config: Deep, bench: Bench, images: DeepImages) -> LayeredNet:
     """Random weights, the same for every training of one depth."""
     generator = bench.generator("deep start", config.depth)
     net = PreActResNet(config.depth, config.width, 10, images.channels, generator=generator)
@@ -74,6 +75,6 @@ def jobs_of(config: Deep, bench: Bench, images: DeepImages, names: Iterable[str]
     return found
 
 
-def nets_of(config: Deep, bench: Bench, names: Iterable[str]) -> dict[str, ResidualNet]:
+def nets_of(config: Deep, bench: Bench, names: Iterable[str]) -> dict[str, LayeredNet]:
     """Those nets, in eval mode on the bench's device, and what was trained on the way to them."""
     return deep_nets(bench, jobs_of(config, bench, images_of(config), names))

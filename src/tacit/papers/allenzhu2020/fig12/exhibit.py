@@ -25,7 +25,7 @@ from tacit.measure.features import (
     sparsity_at_error,
     zero_mean,
 )
-from tacit.nn.residual import ResidualNet
+from tacit.nn.layered import LayeredNet
 from tacit.papers.allenzhu2020.deep.deltas import deltas
 from tacit.papers.allenzhu2020.deep.nets import images_of, nets_of, start_net
 from tacit.papers.allenzhu2020.fig12.claims import claims
@@ -43,7 +43,7 @@ def run(config: Reconstruction, bench: Bench) -> Outcome:
     chosen = first_right(robust, x, y, config.images)
     x, y = x[chosen], y[chosen]
 
-    def changed_by(net: ResidualNet) -> Tensor:
+    def changed_by(net: LayeredNet) -> Tensor:
         return rescaled_like(deltas(net, x, y, config.attacker, steps=config.steps), x)
 
     cases = {
@@ -73,9 +73,10 @@ def first_right(net: nn.Module, x: Tensor, y: Tensor, count: int) -> Tensor:
     return right[:count]
 
 
-def features_in(net: ResidualNet) -> ConvDictionary:
+def features_in(net: LayeredNet) -> ConvDictionary:
     """The first convolution as a dictionary: its transpose reconstructs."""
-    return ConvDictionary(net.stem.weight.detach(), stride=1, padding=1)
+    first = net.convolutions[0]
+    return ConvDictionary(first.weight.detach(), int(first.stride[0]), int(first.padding[0]))
 
 
 def reconstructed(config: Reconstruction, features: ConvDictionary, targets: Tensor) -> xr.Dataset:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from tacit.lab import Bench, Outcome
 from tacit.measure.features import coarse_share, total_variation
-from tacit.nn.residual import ResidualNet
+from tacit.nn.layered import LayeredNet
 from tacit.papers._shared.deep import DeepImages
 from tacit.papers.allenzhu2020.deep.deltas import deltas
 from tacit.papers.allenzhu2020.deep.nets import images_of, nets_of
@@ -48,7 +48,7 @@ def class_means(images: DeepImages) -> Tensor:
 
 
 def described(
-    config: Perturbations, net: ResidualNet, x: Tensor, y: Tensor, means: Tensor
+    config: Perturbations, net: LayeredNet, x: Tensor, y: Tensor, means: Tensor
 ) -> xr.Dataset:
     """The perturbations of one net: a few as they are, all in numbers."""
     delta = deltas(net, x, y, config.attacker, steps=config.steps)

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from tacit.lab import Bench, Outcome
 from tacit.measure.attacked import kept_right
-from tacit.nn.residual import ResidualNet
+from tacit.nn.layered import LayeredNet
 from tacit.papers.allenzhu2020.deep.nets import ball_of, images_of, nets_of
 from tacit.papers.allenzhu2020.deep.strict import FLAGS, strict
 from tacit.papers.allenzhu2020.table1.claims import claims
@@ -56,7 +56,7 @@ def rows_of(config: Table, name: str, bench: Bench) -> xr.Dataset:
 
 
 def one_row(
-    config: Table, net: ResidualNet, x: Tensor, y: Tensor, plain: Tensor, attacker: str, seed: int
+    config: Table, net: LayeredNet, x: Tensor, y: Tensor, plain: Tensor, attacker: str, seed: int
 ) -> dict[str, np.ndarray]:
     """Shares of copies that are right, image by image; flags where the strict attack ran, else NaN."""
     ball = ball_of(attacker)
