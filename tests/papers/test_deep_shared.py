@@ -13,8 +13,9 @@ from tacit.data.images import load_images
 from tacit.errors import CallError
 from tacit.lab.models.store import Models
 from tacit.nn import PreActResNet
-from tacit.papers._shared.deep import Job, deep_images, deep_nets
-from tacit.train import Recipe
+from tacit.nn.layered import LayeredNet
+from tacit.papers._shared.deep import Job, deep_images, deep_nets, deep_trainings
+from tacit.train import Recipe, Watch
 
 RECIPE = Recipe(epochs=1, batch=50, crop=0, flip=False)
 BALL = Ball(math.inf, 0.1, 1, 1.0)
@@ -71,6 +72,46 @@ def test_a_job_may_go_on_from_another(bench):
     nets = deep_nets(bench, {"clean": job(), "robust": still})
     torch.testing.assert_close(nets["robust"].stem.weight, nets["clean"].stem.weight)
     assert not torch.equal(nets["clean"].stem.weight, job().start.stem.weight)
+
+
+def drawn_anew(net: LayeredNet) -> LayeredNet:
+    return net.redraw_from(5, torch.Generator().manual_seed(3)).freeze_below(5)
+
+
+def test_a_job_may_draw_layers_anew_and_freeze_the_others(bench):
+    later = replace(job(), start="clean", prepare=drawn_anew)
+    nets = deep_nets(bench, {"clean": job(), "later": later})
+    pairs = zip(nets["clean"].convolutions, nets["later"].convolutions, strict=True)
+    same = [torch.equal(one.weight, other.weight) for one, other in pairs]
+    assert same == [True] * 4 + [False] * 3
+    assert all(p.requires_grad for p in nets["later"].parameters())
+    free = replace(job(), start=drawn_anew(nets["clean"]).freeze_below(1))
+    assert (
+        not torch.equal(  # from the same weights, but nothing is frozen: not the net that was kept
+            deep_nets(bench, {"later": free})["later"].stem.weight, nets["later"].stem.weight
+        )
+    )
+
+
+def head_of(net: torch.nn.Module) -> torch.Tensor:
+    return net.head.bias
+
+
+def test_what_was_watched_is_kept_with_the_net(bench, monkeypatch):
+    watched = replace(job(epochs=2), watch=Watch(head_of))
+    first = deep_trainings(bench, {"one": watched})["one"]
+    assert first.watched.shape == (3, 10)
+    monkeypatch.setattr(Models, "_keep", lambda *_: pytest.fail("trained again"))
+    again = deep_trainings(bench, {"one": watched})["one"]
+    assert (again.watched == first.watched).all()
+    assert deep_nets(bench, {"one": job(epochs=2)})  # the same net: to look changes nothing
+
+
+def test_what_ends_a_training_is_part_of_its_recipe(bench):
+    at_once = replace(job(epochs=2), watch=Watch(head_of, lambda _: True))
+    found = deep_trainings(bench, {"whole": job(epochs=2), "short": at_once})
+    assert len(found["short"].watched) == 2
+    assert not torch.equal(found["whole"].net.stem.weight, found["short"].net.stem.weight)
 
 
 def test_paper_scale_on_a_cpu_has_to_be_insisted_on(bench):

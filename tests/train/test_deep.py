@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import jaxtyping
 import pytest
@@ -14,7 +15,7 @@ from tacit.attack.inner import Ball
 from tacit.data.images import load_images
 from tacit.errors import CallError, RunError
 from tacit.nn import PreActResNet, ResNet18
-from tacit.train import Recipe, fit
+from tacit.train import Recipe, Watch, fit
 from tacit.train.deep import fit as fitting
 from tacit.train.deep import step as stepping
 from tacit.train.deep.pictures import epoch_of, shelf_of
@@ -220,6 +221,40 @@ def test_other_seeds_make_other_batches():
     recipe = Recipe(epochs=1, batch=16)
     one, other = (fit(net(), X, Y, recipe, seed=s, device="cpu").module for s in (0, 1))
     assert not torch.equal(one.stem.weight, other.stem.weight)
+
+
+# ---- what is watched
+
+
+def stem_of(module: nn.Module) -> torch.Tensor:
+    assert not module.training
+    return module.stem.weight
+
+
+def test_what_is_watched_is_the_module_after_each_epoch():
+    recipe = Recipe(epochs=2, batch=16, schedule="constant")
+    fitted = fit(net(), X, Y, recipe, seed=5, device="cpu", watch=Watch(stem_of))
+    once = fit(net(), X, Y, replace(recipe, epochs=1), seed=5, device="cpu")
+    by_hand = [net(), once.module, fitted.module]
+    assert torch.equal(fitted.watched, torch.stack([each.stem.weight.detach() for each in by_hand]))
+    assert torch.equal(fitted.losses[:1], once.losses)
+    assert once.watched is None
+
+
+def test_a_training_ends_when_it_is_enough_and_a_killed_one_too():
+    """Killed right after the epoch that is enough, it is not trained further."""
+    recipe = Recipe(epochs=4, batch=16)
+    at = fit(net(), X, Y, recipe, seed=5, device="cpu", watch=Watch(stem_of)).watched[2]
+    watch = Watch(stem_of, lambda stem: torch.equal(stem, at))
+    ended = fit(net(), X, Y, recipe, seed=5, device="cpu", watch=watch)
+    assert (len(ended.losses), len(ended.watched)) == (2, 3)
+    assert torch.equal(ended.module.stem.weight, at)
+    store = Kept(until=2)
+    with pytest.raises(KeyboardInterrupt):
+        fit(net(), X, Y, recipe, seed=5, device="cpu", watch=watch, checkpoints=store)
+    again = fit(net(), X, Y, recipe, seed=5, device="cpu", watch=watch, checkpoints=store)
+    assert torch.equal(again.watched, ended.watched)
+    assert torch.equal(again.module.stem.weight, at)
 
 
 # ---- learning, and what is frozen

@@ -1,6 +1,6 @@
 """How weights move: gradient flow, followed exactly, and the papers' descent loops."""
 
-from tacit.train.deep.fit import Fitted, fit
+from tacit.train.deep.fit import Fitted, Watch, fit
 from tacit.train.deep.recipe import Recipe
 from tacit.train.descent.descend import Descended, Moment, descend
 from tacit.train.descent.logits import LogitTraining, train_logits
@@ -39,6 +39,7 @@ __all__ = [
     "Snapshot",
     "Stage",
     "Until",
+    "Watch",
     "attacked",
     "attacker_of",
     "descend",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int64, UInt8
 from torch import Tensor
@@ -20,7 +21,7 @@ from tacit.lab import Bench
 from tacit.lab.models.shelf import Recipe as StoreRecipe
 from tacit.lab.models.store import Checkpoint, Made
 from tacit.nn.layered import LayeredNet
-from tacit.train.deep.fit import fit
+from tacit.train.deep.fit import Watch, fit
 from tacit.train.deep.recipe import Recipe
 
 PROBE = 16  # images of the step that is timed before a long training on a CPU
@@ -103,27 +104,48 @@ def arrays(images: Images, side: int) -> tuple[Tensor, Tensor]:
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A training: where it starts (a net, or the name of the job whose net it goes on from), how, on what."""
+    """A training: where it starts (a net, or the name of the job whose net it goes on from), how, on what.
+
+    `prepare` changes a copy of that net first, say by drawing layers anew or freezing some; `watch` looks at the
+    net between epochs, and is asked whether that is enough.
+    """
 
     start: LayeredNet | str
     recipe: Recipe
     images: DeepImages
     seed: int
+    prepare: Callable[[LayeredNet], LayeredNet] | None = None
+    watch: Watch | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A net in eval mode on the bench's device, and what was watched: row t after t epochs."""
+
+    net: LayeredNet
+    watched: Float[np.ndarray, "looks ..."] | None = None
 
 
 def deep_nets(bench: Bench, jobs: Mapping[str, Job]) -> dict[str, LayeredNet]:
     """The nets in eval mode on the bench's device: from the store, or trained and kept, one after the other."""
-    found: dict[str, LayeredNet] = {}
+    return {name: each.net for name, each in deep_trainings(bench, jobs).items()}
+
+
+def deep_trainings(bench: Bench, jobs: Mapping[str, Job]) -> dict[str, Trained]:
+    """The same with what was watched."""
+    found: dict[str, Trained] = {}
     for name, job in bench.steps(jobs.items(), "nets"):
-        job = job if isinstance(job.start, LayeredNet) else replace(job, start=found[job.start])
-        found[name] = one_net(bench, name, job)
+        if isinstance(job.start, str):
+            job = replace(job, start=found[job.start].net)
+        found[name] = one_training(bench, name, job)
     return found
 
 
-def one_net(bench: Bench, name: str, job: Job) -> LayeredNet:
+def one_training(bench: Bench, name: str, job: Job) -> Trained:
     """One net by its recipe."""
     assert isinstance(job.start, LayeredNet)
     start = copy.deepcopy(job.start).to("cpu")
+    start = job.prepare(start) if job.prepare else start
     recipe = recipe_of(job, start)
 
     def train(todo: list[str], checkpoint: Checkpoint) -> Mapping[str, Made]:
@@ -133,13 +155,17 @@ def one_net(bench: Bench, name: str, job: Job) -> LayeredNet:
         fitted = fit(
             net, images.x, images.y, job.recipe,
             seed=job.seed, device=bench.device, top=images.top, progress=bench.progress, checkpoints=checkpoint,
+            watch=job.watch,
         )  # fmt: skip
-        return {key: Made(net.to("cpu"), {"loss": fitted.losses.numpy()})}
+        curves = {} if fitted.watched is None else {"watched": fitted.watched.numpy()}
+        return {key: Made(net.to("cpu"), curves)}
 
-    made = bench.models.made({name: recipe}, train)
-    net = made[name].net.eval().to(bench.device, memory_format=layout(bench.device))
+    # looks alone leave the net as it is, so that one that was trained without them is the same net
+    look = None if job.watch is None else {"look": identity_of(job.watch.look)}
+    made = bench.models.made({name: recipe}, train, look)[name]
+    net = made.net.freeze_below(1).eval().to(bench.device, memory_format=layout(bench.device))
     assert isinstance(net, LayeredNet)
-    return net
+    return Trained(net, made.curves.get("watched"))
 
 
 def recipe_of(job: Job, start: LayeredNet) -> StoreRecipe:
@@ -147,6 +173,9 @@ def recipe_of(job: Job, start: LayeredNet) -> StoreRecipe:
     how = asdict(job.recipe)
     if how["ball"] is not None:
         how["ball"]["norm"] = str(how["ball"]["norm"])
+    more: StoreRecipe = {"frozen": start.frozen} if start.frozen else {}
+    if job.watch is not None and job.watch.enough is not None:
+        more = {**more, "enough": identity_of(job.watch)}
     return {
         "training": "deep",
         "data": job.images.name,
@@ -155,6 +184,7 @@ def recipe_of(job: Job, start: LayeredNet) -> StoreRecipe:
         "seed": job.seed,
         "start": identity_of(start.state()),
         "code": identity_of(fit),
+        **more,
     }
 
 

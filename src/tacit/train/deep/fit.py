@@ -30,12 +30,31 @@ LOOK = 50  # steps between looks at the loss: each makes the host wait
 
 
 @dataclass(frozen=True)
+class Watch:
+    """What is looked at before the first epoch and after each, and from what on the training has done enough.
+
+    `look` is given the module in eval mode, and returns one tensor of the same shape each time.
+    """
+
+    look: Callable[[nn.Module], Tensor]
+    enough: Callable[[Tensor], bool] | None = None
+
+    def ended(self, seen: list[Tensor]) -> bool:
+        """Whether the last look was enough; the first one, before all training, never is."""
+        return self.enough is not None and len(seen) > 1 and self.enough(seen[-1])
+
+
+@dataclass(frozen=True)
 class Fitted:
-    """The trained module (the one that was given, in eval mode), its mean loss in each epoch, and its speed."""
+    """The trained module (the one that was given, in eval mode), its mean loss in each epoch, its speed.
+
+    `watched` has what was looked at: row t after t epochs; None where nothing was.
+    """
 
     module: nn.Module
     losses: Float[Tensor, " epochs"]
     images_per_second: float
+    watched: Shaped[Tensor, "looks ..."] | None = None
 
 
 def fit(
@@ -50,12 +69,14 @@ def fit(
     deterministic: bool = False,
     progress: Progress | None = None,
     checkpoints: Checkpoints | None = None,
+    watch: Watch | None = None,
 ) -> Fitted:
     """Train the module in place, on the device, and return it there in eval mode.
 
     Images are bytes (n, H, W, C) from 0 to `top`, or floats in [0, 1] (n, C, H, W); the module takes (n, C, H, W)
     in [0, 1] and returns logits. On a GPU the step is compiled, recorded and in bfloat16; `deterministic` leaves
     out what does not repeat bit for bit. `checkpoints` keeps the state after epochs, and is asked for the last.
+    `watch` looks at the module between epochs, and may end the training before its last.
     """
     device = choose_device(device)
     shelf = shelf_of(x, y, recipe, device, top)
@@ -64,11 +85,15 @@ def fit(
     with kernels(device, deterministic=deterministic):
         training = Training(module, shelf, recipe, device, deterministic=deterministic)
         losses: list[float] = []
+        seen: list[Tensor] = []
         begun = 0
         if checkpoints is not None and (found := checkpoints.last()) is not None:
             begun, known = found
             losses = known.pop("losses").tolist()
+            seen = list(known.pop("watched", torch.empty(0)))
             training.restore(known)
+        if watch is not None and not seen:
+            seen = [looked(watch, module)]
         step = probed(training)
         clock = time.monotonic()
         images = training.count * recipe.batch
@@ -77,12 +102,23 @@ def fit(
         )
         with bar as advance:
             for number in range(begun, recipe.epochs):
+                if watch is not None and watch.ended(seen):
+                    break
                 losses.append(one_epoch(training, step, number, seed, advance))
+                if watch is not None:
+                    seen.append(looked(watch, module))
                 if checkpoints is not None:
-                    checkpoints.offer(number + 1, lambda: kept(training, losses))
+                    checkpoints.offer(number + 1, lambda: kept(training, losses, seen))
         spent = time.monotonic() - clock
-    seen = (recipe.epochs - begun) * images
-    return Fitted(module.eval(), torch.tensor(losses), seen / max(spent, 1e-9))
+    speed = (len(losses) - begun) * images / max(spent, 1e-9)
+    watched = torch.stack(seen) if seen else None
+    return Fitted(module.eval(), torch.tensor(losses), speed, watched)
+
+
+def looked(watch: Watch, module: nn.Module) -> Tensor:
+    """What is seen now, on the host."""
+    with torch.no_grad():
+        return watch.look(module.eval()).detach().cpu().clone()
 
 
 def one_epoch(
@@ -109,9 +145,10 @@ def one_epoch(
     return float(training.losses.mean())
 
 
-def kept(training: Training, losses: list[float]) -> dict[str, Tensor]:
+def kept(training: Training, losses: list[float], seen: list[Tensor]) -> dict[str, Tensor]:
     """What a checkpoint holds."""
-    return training.state() | {"losses": torch.tensor(losses)}
+    held = training.state() | {"losses": torch.tensor(losses)}
+    return held | ({"watched": torch.stack(seen)} if seen else {})
 
 
 def stream(*names: object) -> torch.Generator:
