@@ -20,7 +20,7 @@ from tacit.errors import CallError
 from tacit.lab import Bench
 from tacit.lab.models.shelf import Recipe as StoreRecipe
 from tacit.lab.models.store import Checkpoint, Made
-from tacit.nn.layered import LayeredNet
+from tacit.nn.layered import LayeredNet, Net
 from tacit.train.deep.fit import Watch, fit
 from tacit.train.deep.recipe import Recipe
 
@@ -61,7 +61,7 @@ class DeepImages:
         x = self.test_x[:points].to(device).permute(0, 3, 1, 2).float() / self.top
         return x.contiguous(memory_format=layout(device)), self.test_y[:points].to(device)
 
-    def standardise(self, net: LayeredNet) -> LayeredNet:
+    def standardise(self, net: Net) -> Net:
         """The net with the mean and standard deviation of the training images' channels."""
         seen = self.x.double() / self.top
         mean, std = (f(seen, (0, 1, 2)).tolist() for f in (torch.mean, torch.std))

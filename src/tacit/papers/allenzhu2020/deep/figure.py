@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 
-from tacit.papers.allenzhu2020.deep.settings import Deep
+from tacit.papers.allenzhu2020.deep.settings import Trained
 
 Images = npt.NDArray[Any]
 
@@ -18,12 +18,12 @@ NAMES = {
 }
 
 
-def setting_of(config: Deep) -> str:
+def setting_of(config: Trained) -> str:
     """What a figure is of, as its title says it."""
     images = {"cifar10": "CIFAR-10", "digits": "digits"}[config.dataset]
     size = f", {config.side} x {config.side} pixels" if config.side else ""
     some = f", {config.train:,} training images" if config.train else ""
-    return f"ResNet-{config.depth}, width {config.width}, {images}{size}{some}"
+    return f"{config.net}, width {config.width}, {images}{size}{some}"
 
 
 def stretched(images: Images, rest: float) -> Images:

@@ -11,10 +11,11 @@ from dataclasses import asdict, replace
 
 from tacit.attack.inner import Ball
 from tacit.lab import Bench
+from tacit.nn.alexnet import AlexNet
 from tacit.nn.layered import LayeredNet
 from tacit.nn.residual import PreActResNet
 from tacit.papers._shared.deep import DeepImages, Job, deep_images, deep_nets
-from tacit.papers.allenzhu2020.deep.settings import ATTACKERS, GROWN, Deep
+from tacit.papers.allenzhu2020.deep.settings import ATTACKERS, GROWN, Alex, Deep, Trained
 from tacit.train.deep.recipe import Recipe
 
 
@@ -24,7 +25,7 @@ def ball_of(name: str) -> Ball:
     return Ball(**{key: value for key, value in told.items() if key != "told"})
 
 
-def images_of(config: Deep) -> DeepImages:
+def images_of(config: Trained) -> DeepImages:
     """The images of the exhibit."""
     return deep_images(config.dataset, train=config.train, side=config.side)
 
@@ -36,7 +37,7 @@ def start_net(config: Deep, bench: Bench, images: DeepImages) -> LayeredNet:
     return images.standardise(net).eval()
 
 
-def recipe_of(config: Deep, attacker: str = "") -> Recipe:
+def recipe_of(config: Trained, attacker: str = "") -> Recipe:
     """The training, with an attacker if one is named; crops by an eighth of the side, as 4 of 32."""
     plain = Recipe(
         epochs=config.clean_epochs,
@@ -78,3 +79,26 @@ def jobs_of(config: Deep, bench: Bench, images: DeepImages, names: Iterable[str]
 def nets_of(config: Deep, bench: Bench, names: Iterable[str]) -> dict[str, LayeredNet]:
     """Those nets, in eval mode on the bench's device, and what was trained on the way to them."""
     return deep_nets(bench, jobs_of(config, bench, images_of(config), names))
+
+
+def alex_jobs(config: Alex, bench: Bench, images: DeepImages) -> dict[str, Job]:
+    """AlexNet: `clean`, and `robust`, which goes on from it against the attacker (Section 1: w, then w')."""
+    recipes = {"clean": recipe_of(config), "robust": recipe_of(config, config.attacker)}
+    starts: dict[str, LayeredNet | str] = {
+        "clean": alex_start(config, bench, images),
+        "robust": "clean",
+    }
+    return {name: Job(starts[name], recipes[name], images, bench.seed) for name in recipes}
+
+
+def alex_start(config: Alex, bench: Bench, images: DeepImages) -> AlexNet:
+    """Its random weights."""
+    net = AlexNet(10, images.channels, config.width, generator=bench.generator("alex start"))
+    return images.standardise(net).eval()
+
+
+def alex_nets(config: Alex, bench: Bench) -> dict[str, LayeredNet]:
+    """`random`, `clean` and `robust`, in eval mode on the bench's device."""
+    images = images_of(config)
+    random = alex_start(config, bench, images).to(bench.device)
+    return {"random": random, **deep_nets(bench, alex_jobs(config, bench, images))}

@@ -51,8 +51,8 @@ ATTACKERS: dict[str, Attacker] = {
 
 
 @dataclass(frozen=True)
-class Deep:
-    """Pre-activation ResNets of `depth` layers and `width`, trained clean and adversarially on images.
+class Trained:
+    """Nets trained clean and adversarially on images.
 
     `side`: images are averaged down to side x side (0: as they are); `train`: so many training images (0: all).
     SGD in batches of `batch`, with Nesterov's momentum .9 and weight decay `decay`; the step size rises to `step`
@@ -61,7 +61,6 @@ class Deep:
     """
 
     dataset: Dataset = "cifar10"
-    depth: int = 34
     width: int = 4
     side: int = 0
     train: int = 0
@@ -72,12 +71,53 @@ class Deep:
     epochs: int = 15
 
     def __post_init__(self) -> None:
-        if self.depth < 10 or (self.depth - 4) % 6:
-            raise CallError(f"depth={self.depth}: it is 6n + 4, as 10, 16, 22, 28, 34")
         for name in ("width", "batch", "step", "clean_epochs", "epochs"):
             check_positive(name, (getattr(self, name),))
         for name in ("side", "train", "decay"):
             check_at_least(name, (getattr(self, name),), 0)
+
+    @property
+    def net(self) -> str:
+        """What the net is called."""
+        raise NotImplementedError
+
+    @property
+    def convolutions(self) -> int:
+        """The number of convolutions that have numbers."""
+        raise NotImplementedError
+
+    @property
+    def smaller(self) -> list[str]:
+        """In what nets and images are less than the paper's."""
+        found = [f"images of {self.side} x {self.side}"] if self.side else []
+        return [*found, *([f"{self.train:,} training images"] if self.train else [])]
+
+    @property
+    def how(self) -> str:
+        """The training, and what the paper prints of it."""
+        grown = self.epochs / GROWN
+        return (
+            f"{self.clean_epochs} clean and {self.epochs} adversarial epochs, Nesterov, warm-up and cosine, "
+            f"l2 radii grown over {grown:.3g} epochs (paper: plain momentum, 10 epochs of growth; its epochs, "
+            f"schedule and width are not printed), width {self.width}"
+        )
+
+
+@dataclass(frozen=True)
+class Deep(Trained):
+    """Pre-activation ResNets of `depth` layers and `width`: Section 8's ResNet-34 and ResNet-16."""
+
+    depth: int = 34
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.depth < 10 or (self.depth - 4) % 6:
+            raise CallError(f"depth={self.depth}: it is 6n + 4, as 10, 16, 22, 28, 34")
+
+    @property
+    def net(self) -> str:
+        """By its depth."""
+        return f"ResNet-{self.depth}"
 
     @property
     def convolutions(self) -> int:
@@ -85,40 +125,57 @@ class Deep:
         return self.depth - 3
 
     @property
+    def smaller(self) -> list[str]:
+        """The depth too."""
+        return [*([f"{self.net} for ResNet-34"] if self.depth != 34 else []), *super().smaller]
+
+    @property
     def whole(self) -> bool:
         """Whether nets and images are the paper's."""
-        return (self.dataset, self.depth, self.side, self.train) == ("cifar10", 34, 0, 0)
+        return self.dataset == "cifar10" and not self.smaller
 
 
-def check_layers(name: str, layers: tuple[int, ...], config: Deep) -> None:
+@dataclass(frozen=True)
+class Alex(Trained):
+    """AlexNet with `width` filters in its first layer, clean, then trained on against `attacker`.
+
+    The filters of its first layer are patches of 11 x 11 pixels: they can be looked at as they are.
+    """
+
+    width: int = 64
+    step: float = 0.02
+    decay: float = 5e-4
+    clean_epochs: int = 60
+    epochs: int = 40
+    attacker: AttackerName = "l2one"
+
+    @property
+    def net(self) -> str:
+        """It has one size."""
+        return "AlexNet"
+
+    @property
+    def convolutions(self) -> int:
+        """Five."""
+        return 5
+
+
+def check_layers(name: str, layers: tuple[int, ...], config: Trained) -> None:
     """Numbers of convolutions that the net has, each once."""
     for layer in layers:
         if not 1 <= layer <= config.convolutions:
             raise CallError(
-                f"{name}={layer}: at depth={config.depth} the net has the convolutions 1 to {config.convolutions}"
+                f"{name}={layer}: {config.net} has the convolutions 1 to {config.convolutions}"
             )
     check_unique(name, layers)
 
 
-def regime_of(config: Deep, over: str = "images") -> str:
+def regime_of(config: Trained, over: str = "images") -> str:
     """The regime of every claim: the paper prints neither epochs nor schedule nor width."""
-    grown = config.epochs / GROWN
-    how = (
-        f"{config.clean_epochs} clean and {config.epochs} adversarial epochs, Nesterov, warm-up and cosine, "
-        f"l2 radii grown over {grown:.3g} epochs (paper: plain momentum, 10 epochs of growth; its epochs, "
-        f"schedule and width are not printed), width {config.width}; one training of each net, intervals are "
-        f"over {over}"
-    )
+    how = f"{config.how}; one training of each net, intervals are over {over}"
     if config.dataset != "cifar10":
         return f"other data: {config.dataset} where the paper has CIFAR-10; {how}"
-    smaller = []
-    if config.depth != 34:
-        smaller.append(f"ResNet-{config.depth} for ResNet-34")
-    if config.side:
-        smaller.append(f"images of {config.side} x {config.side}")
-    if config.train:
-        smaller.append(f"{config.train:,} training images")
-    return f"shortened: {', '.join([*smaller, how])}"
+    return f"shortened: {', '.join([*config.smaller, how])}"
 
 
 NOT_HERE = "results/allenzhu2020.table1 has the run at paper scale"
@@ -130,15 +187,15 @@ def why_not(config: Deep) -> str:
 
 
 # one clean and one robust net of 8x8 digits: a second or two each
-SMOKE: dict[str, Any] = {
+SMALLEST: dict[str, Any] = {
     "dataset": "digits",
-    "depth": 10,
-    "width": 1,
     "train": 256,
     "batch": 64,
     "clean_epochs": 2,
     "epochs": 1,
 }
+SMOKE: dict[str, Any] = {**SMALLEST, "depth": 10, "width": 1}
+ALEX_SMOKE: dict[str, Any] = {**SMALLEST, "width": 8}
 
 # on two cores half a minute for the clean net and less than a minute for each robust one
 LAPTOP: dict[str, Any] = {
