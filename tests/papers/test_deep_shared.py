@@ -114,6 +114,11 @@ def test_what_ends_a_training_is_part_of_its_recipe(bench):
     assert not torch.equal(found["whole"].net.stem.weight, found["short"].net.stem.weight)
 
 
+def test_a_job_whose_start_is_not_there_is_refused(bench):
+    with pytest.raises(CallError, match="'robust' goes on from 'clean', which is not there"):
+        deep_nets(bench, {"robust": replace(job(), start="clean")})
+
+
 def test_paper_scale_on_a_cpu_has_to_be_insisted_on(bench):
     unasked = replace(bench, scale="paper", insisted=False)
     with pytest.raises(CallError, match=r"no GPU is seen here.*hours on this CPU.*--device cpu"):

@@ -136,6 +136,10 @@ def deep_trainings(bench: Bench, jobs: Mapping[str, Job]) -> dict[str, Trained]:
     found: dict[str, Trained] = {}
     for name, job in bench.steps(jobs.items(), "nets"):
         if isinstance(job.start, str):
+            if job.start not in found:
+                raise CallError(
+                    f"training {name!r} goes on from {job.start!r}, which is not there: train that first"
+                )
             job = replace(job, start=found[job.start].net)
         found[name] = one_training(bench, name, job)
     return found

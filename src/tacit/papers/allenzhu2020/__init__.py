@@ -29,6 +29,8 @@ EXHIBITS = exhibits_of(
     "thm5_4",
     "thm5_6",
     "scaling",
+    "fig2",
+    "fig11",
     "table1",
     "fig7",
     "fig10",

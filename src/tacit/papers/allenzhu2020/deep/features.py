@@ -14,10 +14,12 @@ DIMS = ("neuron", "channel", "height", "width")
 
 
 def features_of(
-    net: LayeredNet, layer: int, shape: tuple[int, int, int], *, neurons: int, steps: int, bench: Bench
+    net: LayeredNet, layer: int, shape: tuple[int, int, int], *, neurons: int, steps: int, bench: Bench,
+    rest: float = 0.5,
 ) -> xr.Dataset:  # fmt: skip
     """The first `neurons` neurons of a layer (all, if it has fewer), at the centre of their maps.
 
+    Pixels are pulled to `rest`, mid-grey unless it is told (footnote 16).
     `image` has the pixels, `coarse` the share of coarse shapes and `variation` the total variation; both are NaN
     for neurons without a gradient, whose image is the random one it started from.
     """
@@ -28,6 +30,7 @@ def features_of(
         neurons=torch.arange(min(neurons, have)),
         generator=bench.generator("feature images", layer),
         steps=steps,
+        rest=rest,
         device=bench.device,
     )
     values = {"coarse": coarse_share(found.images), "variation": total_variation(found.images)}

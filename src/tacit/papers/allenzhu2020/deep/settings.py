@@ -11,6 +11,7 @@ from tacit.papers._shared.checks import check_at_least, check_positive, check_un
 Dataset = Literal["digits", "cifar10"]
 AttackerName = Literal["linf4", "linf8", "l2half", "l2one"]
 GROWN = 6  # l2 radii grow over a sixth of the epochs
+TOLD_STAGES = "50, 50 and fewer than 50"
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,39 @@ class Deep(Trained):
 
 
 @dataclass(frozen=True)
+class Stages(Deep):
+    """Section 8.2: layer by layer, from random to clean to robust, on robust layers below.
+
+    Stage 1 is `epochs` of adversarial training against `attacker`. Then, for each of `layers`, all layers below
+    it are frozen and the others drawn anew; stage 2 is `clean_epochs` of clean training; stage 3 is adversarial
+    again, until the robust and the clean accuracy of stage 1 are reached on `watch` test images, for `epochs` at
+    most. Plain momentum .9; the step size falls to a tenth after four fifths of each stage, and l2 radii grow
+    over the first fifth.
+    """
+
+    clean_epochs: int = 50
+    epochs: int = 50
+    attacker: AttackerName = "l2one"
+    layers: tuple[int, ...] = (9, 13, 17, 19, 21, 23, 25, 27, 29)
+    watch: int = 1000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_layers("layers", self.layers, self)
+        check_positive("watch", (self.watch,))
+
+    @property
+    def how(self) -> str:
+        """Footnote 17, but for the width and what the stages were cut to."""
+        same = (self.clean_epochs, self.epochs) == (50, 50)
+        cut = "" if same else f" (paper: {TOLD_STAGES})"
+        return (
+            f"stages of {self.epochs}, {self.clean_epochs} and at most {self.epochs} epochs{cut}; stage 3 ends "
+            f"by {self.watch:,} test images that nothing else uses; width {self.width}, which is not printed"
+        )
+
+
+@dataclass(frozen=True)
 class Alex(Trained):
     """AlexNet with `width` filters in its first layer, clean, then trained on against `attacker`.
 
@@ -195,6 +229,7 @@ SMALLEST: dict[str, Any] = {
     "epochs": 1,
 }
 SMOKE: dict[str, Any] = {**SMALLEST, "depth": 10, "width": 1}
+STAGES_SMOKE: dict[str, Any] = {**SMOKE, "clean_epochs": 1, "layers": (7,), "watch": 20}
 ALEX_SMOKE: dict[str, Any] = {**SMALLEST, "width": 8}
 
 # on two cores half a minute for the clean net and less than a minute for each robust one
@@ -206,4 +241,13 @@ LAPTOP: dict[str, Any] = {
     "batch": 64,
     "clean_epochs": 8,
     "epochs": 5,
+}
+
+# stages of a minute, half a minute and at most a minute for each layer
+STAGES_LAPTOP: dict[str, Any] = {
+    **LAPTOP,
+    "clean_epochs": 5,
+    "epochs": 4,
+    "attacker": "l2half",
+    "watch": 500,
 }
