@@ -246,6 +246,7 @@ LAPTOP: dict[str, Any] = {
 # stages of a minute, half a minute and at most a minute for each layer
 STAGES_LAPTOP: dict[str, Any] = {
     **LAPTOP,
+    "train": 3000,
     "clean_epochs": 5,
     "epochs": 4,
     "attacker": "l2half",
