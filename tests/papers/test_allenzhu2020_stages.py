@@ -225,6 +225,6 @@ def test_images_are_pulled_to_black_or_grey_in_every_stage(rest, pulled, monkeyp
 def test_a_short_training_does_not_decide_how_far_weights_turn():
     short = Turned(layers=(17,), train=3000, clean_epochs=5)
     made = {c.id: c for c in fig2_claims(angles(short, 0.9), short, new_bench(scale="laptop"))}
-    assert made["start.clean"].verdict == made["start.robust"].verdict == "not testable here"
-    assert "so few steps" in made["start.clean"].reason
-    assert made["clean.robust"].verdict == "holds"
+    assert all(made[id].verdict == "not testable here" for id in made if id != "reached")
+    assert "so few steps" in made["clean.robust"].reason
+    assert made["reached"].verdict == "holds"

@@ -18,10 +18,10 @@ STAGE, IMAGES, FEW = (
     50,
     50_000,
     0.1,
-)  # a stage of the paper, and how little of it cannot turn weights far
+)  # a stage of the paper, and how little of it turns no weights
 TOO_SHORT = (
-    "so few steps leave weights near where they began, whatever they learn: run it with --scale paper "
-    "--device cuda"
+    "so few steps leave weights near where they began, and then all of them are near: run it with "
+    "--scale paper --device cuda"
 )
 CAPTION = {  # stage, accuracy: what the caption prints
     ("clean", "plain"): ("clean accuracy after stage 2", Expected(min=0.80)),
@@ -36,24 +36,22 @@ def claims(data: xr.Dataset, config: Turned, bench: Bench) -> Iterator[Claim]:
     bar = "ours: more than half of a layer's neurons, for 'most'; .2 and .8 are the paper's"
     regime = regime_of(config, over="neurons")
     judge = bench.claims("Section 1, Figure 2", source="words", bar=bar, regime=regime)
-    far = {
-        "start.clean": ("theta(w0, w) <= .2: clean training turns", data.start_clean),
-        "start.robust": ("theta(w0, w') <= .2: both trainings together turn", data.start_robust),
-    }
-    for id, (text, angle) in far.items():
-        text = f"{text} features far"
-        if config.clean_epochs * (config.train or IMAGES) < FEW * STAGE * IMAGES:
-            yield judge.cannot(id, text, MOST, TOO_SHORT)
-        else:
-            yield most(judge, id, text, data, angle <= SMALL)
-    text = "theta(w, w') >= .8: adversarial training turns features little"
-    yield most(judge, "clean.robust", text, data, data.clean_robust >= LARGE)
-    text = "theta(w_i, w_j) <= .2 for most other neurons j: features differ from one another"
-    yield most(judge, "pairs", text, data, data.apart > 0.5)
-    text = "theta(w, w') is above theta(w0, w) and theta(w0, w')"
-    above = (data.clean_robust > data.start_clean) & (data.clean_robust > data.start_robust)
     order = judge.but(source="order", bar="paper: the order; ours: more than half of the neurons")
-    yield most(order, "order", text, data, above)
+    above = (data.clean_robust > data.start_clean) & (data.clean_robust > data.start_robust)
+    rows = (
+        ("start.clean", "theta(w0, w) <= .2: clean training turns features far", judge,
+         data.start_clean <= SMALL),
+        ("start.robust", "theta(w0, w') <= .2: both trainings together turn features far", judge,
+         data.start_robust <= SMALL),
+        ("clean.robust", "theta(w, w') >= .8: adversarial training turns features little", judge,
+         data.clean_robust >= LARGE),
+        ("pairs", "theta(w_i, w_j) <= .2 for most other neurons j: features differ from one another", judge,
+         data.apart > 0.5),
+        ("order", "theta(w, w') is above theta(w0, w) and theta(w0, w')", order, above),
+    )  # fmt: skip
+    short = config.clean_epochs * (config.train or IMAGES) < FEW * STAGE * IMAGES
+    for id, text, each, agree in rows:
+        yield each.cannot(id, text, MOST, TOO_SHORT) if short else most(each, id, text, data, agree)
     yield caption(
         judge.but(source="number", bar="paper: the caption's; .005 for its 0%"), data, config
     )
