@@ -7,9 +7,11 @@ r"""The table: each row's numbers, and its change against `two`, seed by seed an
     sparsity  coefficients that images need in the first filters at one error; fewer are purer
     kin       for each first filter of the adversarial net the largest |cos| with one of the row's, in the mean
 
-Where a number has points the seeds and points are crossed (`_shared.crossed`); else it is a mean over seeds.
+Intervals of robust and clean accuracy cross seeds and points (`_shared.crossed`), those of sparsity seeds and
+images; the others are means over seeds.
 """
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -83,7 +85,17 @@ def sparser(data: xr.Dataset, row: str) -> Estimate | None:
     both = both[:, :, np.isfinite(both).all(("row", "seed")).values]
     if both.sizes["image"] < 2:
         return None
-    return one_or_more(both[0].values - both[1].values)
+    return seeds_and_images(both[0].values - both[1].values)
+
+
+def seeds_and_images(values: np.ndarray) -> Estimate:
+    """The mean of values (seed, image) that are no shares of points, Student's both ways, added in quadrature."""
+    images = mean_of(values.mean(0), over="images")
+    if len(values) == 1:
+        return images
+    half = math.hypot(images.spread, mean_of(values.mean(1)).spread)
+    value = images.value
+    return Estimate(value, value - half, value + half, values.size, "images and seeds")
 
 
 def kin(data: xr.Dataset) -> xr.DataArray:

@@ -1,7 +1,7 @@
 r"""The nets of the table: how each starts and what it is told.
 
-All are ResNet-18s, at one seed from the same convolutions and with the same batches. Three have another activation
-or head:
+All are ResNet-18s, at one seed from the same convolutions and with the same batches. Three of them have another
+activation or head:
 
     head, both    `PolyHeadResNet18`: the pooled features, centred and scaled by a batch norm, then PolyReLU
                   neurons ||c|| ||w_j|| relu(cos(w_j, c))^p, p = 3 as in min2024, then a linear layer
@@ -37,6 +37,8 @@ HALF = CLASSES // 2  # classes a half, and subclasses a half
 LENGTH = 2.5  # of all inner steps together, in radii: Madry et al. (2018)
 POLY = ("head", "both")
 FINE = ("ten", "both", "discovered")
+
+Features = Callable[[Tensor], Tensor]
 
 
 def images_of(config: DeepStory) -> DeepImages:
@@ -82,25 +84,22 @@ def net_of(
     """The trained net, from the store where it is known, and the images with the labels that it was told."""
     told = images if row in FINE else halves_of(images)
     if row == "discovered":
-        told = found_labels(net_of(config, bench, images, "two", seed)[0], told, bench, seed)
+        two = net_of(config, bench, images, "two", seed)[0]
+        told = found_labels(two.features, images, bench, seed)
     name = f"{row}-seed{seed}"
     job = Job(start_of(config, bench, images, row, seed), recipe_of(config, row), told, seed)
     return deep_nets(bench, {name: job})[name], told
 
 
-def found_labels(net: LayeredNet, images: DeepImages, bench: Bench, seed: int) -> DeepImages:
-    """The images with labels that k-means finds within each half, in what the net's head reads."""
+def found_labels(features: Features, images: DeepImages, bench: Bench, seed: int) -> DeepImages:
+    """The images with labels that k-means finds within each half, in these features of theirs."""
     halves = images.y // HALF
-    everything = replace(images, test_x=images.x, test_y=halves)
-    x, _ = everything.tested(len(halves), "cpu")
-    features = read(net.features, x, bench.device)
-    within = find_subclasses(features, halves, bench.generator("subclasses", seed=seed), HALF)
-    return replace(images, y=halves * HALF + within)
+    x, _ = replace(images, test_x=images.x, test_y=halves).tested(len(halves), "cpu")
+    rows, stream = read(features, x, bench.device), bench.generator("subclasses", seed=seed)
+    return replace(images, y=halves * HALF + find_subclasses(rows, halves, stream, HALF))
 
 
-def read(
-    function: Callable[[Tensor], Tensor], x: Float[Tensor, "n C H W"], device: str
-) -> Float[Tensor, "n c"]:
+def read(function: Features, x: Float[Tensor, "n C H W"], device: str) -> Float[Tensor, "n c"]:
     """A function of images, some at a time, in float64 on the host."""
     with torch.no_grad():
         parts = [function(part.to(device)).double().cpu() for part in x.split(AT_ONCE)]
