@@ -40,6 +40,7 @@ LONG = {
     "frei2023.thm2.1",
     "frei2023.thm3.1",
     "frei2023.thm4.2",
+    "li2025.deep_story",
     "li2025.discovered",
     "li2025.fig10",
     "li2025.fig2cd",

@@ -16,7 +16,7 @@ from torch import Tensor
 from tacit.attack.losses import margin
 from tacit.attack.target import ModelError
 from tacit.auditing.attacks import Attack, attack_of, second_look, unbroken
-from tacit.auditing.averaging import averaging, means
+from tacit.auditing.averaging import averaging
 from tacit.auditing.certificates import certificate_of, nothing_proved
 from tacit.auditing.choices import (
     known_box,
@@ -38,6 +38,7 @@ from tacit.base.shapes import Inputs, Labels, Numbers, Which
 from tacit.base.statistics import proportion
 from tacit.certify.choice import Certificate
 from tacit.errors import CallError
+from tacit.measure.averaging import means
 from tacit.measure.flags import raised_flags
 from tacit.measure.robustness import consistent, robust_curve
 from tacit.nets.kinds import first_tensor

@@ -20,11 +20,12 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from tacit.auditing.subject import Subject
-from tacit.base.linalg import unit_rows
 from tacit.base.shapes import Index, Inputs, Labels, Rows
+from tacit.measure.averaging import nearness
 from tacit.measure.subclasses import find_subclasses
 from tacit.nets import Head, MultiClassNet, PolyReLUNet, TwoLayerNet
 from tacit.nets.kinds import kind_of
+from tacit.nn.poly_head import PolyHeadResNet18
 
 NEAR = 0.5  # a mean cosine below this is near nothing
 APART = 0.05  # a difference of mean cosines below this decides nothing
@@ -77,18 +78,13 @@ def compared(
     neurons: Neurons, features: Rows, y: Labels, groups: Index, found_by: str
 ) -> Averaging:
     """Mean largest cosines with class means and with subclass means, and what they say."""
-    pairs = torch.stack([y.long(), groups], 1)
-    own, member = pairs.unique(dim=0, return_inverse=True)
-    counts = tuple(int((own[:, 0] == label).sum()) for label in y.long().unique())
-    class_means = means(features, y.long().unique(return_inverse=True)[1])
-    near = [
-        float(neurons.mass @ cosines(neurons.w, centres).amax(1))
-        for centres in (class_means, means(features, member))
-    ]
-    verdict, reason = judged(*near, several=max(counts) > 1, found_by=found_by)
+    near = nearness(neurons.w, neurons.mass, features, y, groups)
+    several = max(near.subclasses) > 1
+    verdict, reason = judged(near.to_class, near.to_subclass, several=several, found_by=found_by)
     return Averaging(
-        verdict, reason, len(neurons.w), neurons.name, near[0], near[1], counts, found_by
-    )
+        verdict, reason, len(neurons.w), neurons.name, near.to_class, near.to_subclass,
+        near.subclasses, found_by,
+    )  # fmt: skip
 
 
 def judged(to_class: float, to_subclass: float, *, several: bool, found_by: str) -> tuple[str, str]:
@@ -152,6 +148,13 @@ def module_neurons(model: nn.Module, shape: tuple[int, ...]) -> Neurons | str:
     return weighted(w, w.norm(dim=1), linear[-1], name="last layer's weights, among its features")
 
 
+def poly_head_neurons(model: PolyHeadResNet18, _shape: tuple[int, ...]) -> Neurons | str:
+    """The PolyReLU layer's, among the centred features that it reads, with mass as of a PolyReLU net."""
+    w = model.poly.weight
+    mass = w.norm(dim=1) * model.head.weight.norm(dim=0)
+    return weighted(w, mass, model.poly, name="PolyReLU layer's weights, among its features")
+
+
 def weighted(
     w: Float[Tensor, "h D"],
     mass: Float[Tensor, " h"],
@@ -184,17 +187,3 @@ def _inputs_of(subject: Subject, neurons: Neurons, x: Inputs, batch: int) -> Row
         hook.remove()
     single = all(part.dim() == 2 for part in seen) and sum(map(len, seen)) == len(x)
     return torch.cat(seen).double() if single else None
-
-
-def means(features: Rows, member: Index) -> Float[Tensor, "g D"]:
-    """The mean of each group."""
-    count = int(member.max()) + 1
-    sums = torch.zeros(count, features.shape[1], dtype=features.dtype).index_add(
-        0, member, features
-    )
-    return sums / member.bincount(minlength=count).unsqueeze(1)
-
-
-def cosines(w: Float[Tensor, "h D"], centres: Float[Tensor, "g D"]) -> Float[Tensor, "h g"]:
-    """cos(w_j, c_k); 0 where either is zero."""
-    return unit_rows(w)[0] @ unit_rows(centres)[0].T

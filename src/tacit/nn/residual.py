@@ -4,18 +4,21 @@
                    groups of n blocks of 2: 31 layers at depth 34, 13 at depth 16. Widths: 16, then 16, 32 and
                    64 times `width`; depth 28 and width 10 are WideResNet-28-10
     ResNet18       the CIFAR form of He et al. (2016): 3x3 stem, no pooling before the blocks, 4 groups of 2
-                   blocks of 2: 17 layers. Widths: 1, 2, 4 and 8 times `width`
+                   blocks of 2: 17 layers. Widths: 1, 2, 4 and 8 times `width`. With `power` p > 1 it has
+                   relu(z)^p where ReLU reads what a batch norm put out, at the stem and inside blocks
 
 Layer l = 1, 2, ... is the l-th 3x3 convolution with its batch norm (before it where activations come first, else
 behind it); a 1x1 shortcut belongs to the first layer of its block.
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from tacit.base.linalg import power as raised
 from tacit.errors import CallError
 from tacit.nets.kinds import register
 from tacit.nn.layered import LayeredNet, Maps, Pixels, load
@@ -58,10 +61,14 @@ class PreActBlock(nn.Module):
 
 
 class PostActBlock(nn.Module):
-    """relu(shortcut(x) + bn2(conv2(relu(bn1(conv1(x))))))."""
+    """relu(shortcut(x) + bn2(conv2(relu(bn1(conv1(x)))^power))).
 
-    def __init__(self, inside: int, outside: int, stride: int) -> None:
+    The outer ReLU has no power: along identity shortcuts powers would pile up, to p^8 after eight blocks.
+    """
+
+    def __init__(self, inside: int, outside: int, stride: int, power: int = 1) -> None:
         super().__init__()
+        self.power = power
         self.conv1, self.bn1 = conv3x3(inside, outside, stride), nn.BatchNorm2d(outside)
         self.conv2, self.bn2 = conv3x3(outside, outside), nn.BatchNorm2d(outside)
         self.shortcut = shortcut_of(inside, outside, stride)
@@ -74,7 +81,7 @@ class PostActBlock(nn.Module):
 
     def second(self, x: Maps) -> Maps:
         """What conv2 puts out."""
-        return self.conv2(self.bn1(self.conv1(x)).relu())
+        return self.conv2(raised(self.bn1(self.conv1(x)).relu(), self.power))
 
     def forward(self, x: Maps) -> Maps:
         """The block."""
@@ -90,8 +97,8 @@ class ResidualNet(LayeredNet):
         super().__init__(sizes)
         self.stem = conv3x3(sizes["channels"], stem)
         self.stem_norm = nn.Identity() if preact else nn.BatchNorm2d(stem)
-        self.preact = preact
-        block = PreActBlock if preact else PostActBlock
+        self.preact, self.power = preact, sizes.get("power", 1)
+        block = PreActBlock if preact else partial(PostActBlock, power=self.power)
         inside = (stem, *widths[:-1])
         self.blocks = nn.ModuleList(map(block, inside, widths, strides))
         self.norm = nn.BatchNorm2d(widths[-1]) if preact else nn.Identity()
@@ -105,7 +112,7 @@ class ResidualNet(LayeredNet):
     def begun(self, x: Pixels) -> Maps:
         """Up to the first block."""
         maps = self.stemmed(x)
-        return maps if self.preact else self.stem_norm(maps).relu()
+        return maps if self.preact else raised(self.stem_norm(maps).relu(), self.power)
 
     def stemmed(self, x: Pixels) -> Maps:
         """What the first convolution puts out, of standardised images."""
@@ -146,6 +153,11 @@ class ResidualNet(LayeredNet):
         return [self.norm, self.head]
 
 
+def eighteen(width: int) -> tuple[list[int], list[int]]:
+    """Widths and strides of the blocks of a ResNet-18."""
+    return [width * base for base in (1, 2, 4, 8) for _ in range(2)], [1, 1, 2, 1, 2, 1, 2, 1]
+
+
 class PreActResNet(ResidualNet):
     """Wide-resnet form of depth 6n + 4 (allenzhu2020's ResNet-34 and ResNet-16); its width is not printed."""
 
@@ -168,7 +180,11 @@ class PreActResNet(ResidualNet):
 
 
 class ResNet18(ResidualNet):
-    """ResNet-18 for 32x32 images (li2025, Section 6.2)."""
+    """ResNet-18 for 32x32 images (li2025, Section 6.2); `power` is that of its PolyReLU, 1 is ReLU.
+
+    relu(z)^p of z with mean 0 and variance 1 does not see the length of the weights before it, as the PolyReLU
+    of min2024, relu(<w, x>)^p / ||w||^(p-1) on inputs of one length.
+    """
 
     def __init__(
         self,
@@ -176,10 +192,12 @@ class ResNet18(ResidualNet):
         channels: int = 3,
         width: int = 64,
         generator: torch.Generator | None = None,
+        power: int = 1,
     ) -> None:
-        widths = [width * base for base in (1, 2, 4, 8) for _ in range(2)]
         sizes = {"classes": classes, "channels": channels, "width": width}
-        super().__init__(sizes, widths, (1, 1, 2, 1, 2, 1, 2, 1), width, preact=False)
+        if power != 1:  # a file without a power is of a ReLU net
+            sizes["power"] = power
+        super().__init__(sizes, *eighteen(width), width, preact=False)
         self.redraw_from(1, generator)
 
 

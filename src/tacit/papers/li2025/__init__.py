@@ -30,6 +30,7 @@ EXHIBITS = exhibits_of(
     "thm4_6",
     "thm4_7",
     "story",
+    "deep_story",
     "discovered",
     "fig2cd",
     "fig10",
