@@ -91,6 +91,11 @@ def alex_jobs(config: Alex, bench: Bench, images: DeepImages) -> dict[str, Job]:
     return {name: Job(starts[name], recipes[name], images, bench.seed) for name in recipes}
 
 
+def again_job(config: Alex, bench: Bench, images: DeepImages, epochs: int) -> Job:
+    """Clean training that goes on from `robust` (Section 6.2: the mixture is accumulated again)."""
+    return Job("robust", recipe_of(replace(config, clean_epochs=epochs)), images, bench.seed)
+
+
 def alex_start(config: Alex, bench: Bench, images: DeepImages) -> AlexNet:
     """Its random weights."""
     net = AlexNet(10, images.channels, config.width, generator=bench.generator("alex start"))
