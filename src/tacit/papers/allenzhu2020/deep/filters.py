@@ -18,10 +18,10 @@ from tacit.nn.layered import LayeredNet
 from tacit.papers._shared.deep import deep_nets
 from tacit.papers.allenzhu2020.deep.features import DIMS
 from tacit.papers.allenzhu2020.deep.nets import (
-    again_job,
     alex_jobs,
     alex_start,
     ball_of,
+    clean_from,
     images_of,
 )
 from tacit.papers.allenzhu2020.deep.settings import Alex
@@ -46,15 +46,23 @@ def filters_of(net: nn.Module) -> Filters:
 
 
 def net_of(config: Alex, bench: Bench, name: str, again: int = 0) -> LayeredNet:
-    """`random`, `clean`, `robust`, or `again`, after so many clean epochs from `robust`; and those on the way."""
+    """One of these, trained with those on the way to it.
+
+    `random`, `clean` and `robust`; `longer`, after as many more clean epochs as `robust` has adversarial ones;
+    `again`, after `again` clean epochs from `robust` (Section 6.2).
+    """
     images = images_of(config)
     if name == "random":
         return alex_start(config, bench, images).to(bench.device)
     jobs = alex_jobs(config, bench, images)
-    if again:
-        jobs["again"] = again_job(config, bench, images, again)
-    before = list(jobs)[: list(jobs).index(name) + 1]
-    return deep_nets(bench, {each: jobs[each] for each in before})[name]
+    more = {"longer": ("clean", config.epochs), "again": ("robust", again)}
+    if name in more:
+        start, epochs = more[name]
+        jobs[name] = clean_from(start, config, bench, images, epochs)
+    way: list[str] = [name]
+    while isinstance(before := jobs[way[0]].start, str):
+        way.insert(0, before)
+    return deep_nets(bench, {each: jobs[each] for each in way})[name]
 
 
 def looked_at(

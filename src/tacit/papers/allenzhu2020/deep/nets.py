@@ -91,9 +91,9 @@ def alex_jobs(config: Alex, bench: Bench, images: DeepImages) -> dict[str, Job]:
     return {name: Job(starts[name], recipes[name], images, bench.seed) for name in recipes}
 
 
-def again_job(config: Alex, bench: Bench, images: DeepImages, epochs: int) -> Job:
-    """Clean training that goes on from `robust` (Section 6.2: the mixture is accumulated again)."""
-    return Job("robust", recipe_of(replace(config, clean_epochs=epochs)), images, bench.seed)
+def clean_from(start: str, config: Alex, bench: Bench, images: DeepImages, epochs: int) -> Job:
+    """So many epochs of clean training that go on from the net of that name."""
+    return Job(start, recipe_of(replace(config, clean_epochs=epochs)), images, bench.seed)
 
 
 def alex_start(config: Alex, bench: Bench, images: DeepImages) -> AlexNet:

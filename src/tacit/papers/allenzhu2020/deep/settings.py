@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -148,6 +149,30 @@ class Alex(Trained):
     clean_epochs: int = 60
     epochs: int = 40
     attacker: AttackerName = "l2one"
+
+    @property
+    def batches(self) -> int:
+        """The steps of an epoch."""
+        every = {"cifar10": 50_000, "digits": 1_198}[self.dataset]
+        return -(-(self.train or every) // self.batch)
+
+    def left_of_start(self, epochs: int) -> float:
+        """exp(-sum_t eta_t decay/(1 - .9)): what weight decay leaves of random weights where nothing else acts.
+
+        eta_t, which falls as a cosine, is half of its height in the mean.
+        """
+        return math.exp(-epochs * self.batches * self.step / 2 * self.decay / (1 - 0.9))
+
+    @property
+    def too_short(self) -> str:
+        """Why filters of this training are not done yet, if they are not: most of their start is left."""
+        left = self.left_of_start(self.clean_epochs)
+        if left <= 0.5:
+            return ""
+        return (
+            f"weight decay alone leaves {100 * left:.0f}% of the start: filters still emerge from it; the run of "
+            "the paper's size decides it (--scale paper --device cuda, minutes of one H200)"
+        )
 
     @property
     def net(self) -> str:

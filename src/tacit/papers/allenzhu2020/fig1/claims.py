@@ -2,14 +2,12 @@
 
 from collections.abc import Iterator
 
-import numpy as np
 import xarray as xr
 
 from tacit.base.estimate import Estimate
 from tacit.lab import Bench, Claim, Expected, Judge
-from tacit.lab.claims import Part
-from tacit.measure import mean_of, proportion
-from tacit.papers.allenzhu2020.deep.claims import difference, gain, positive
+from tacit.measure import proportion
+from tacit.papers.allenzhu2020.deep.claims import all_positive, difference, gain, positive
 from tacit.papers.allenzhu2020.deep.settings import regime_of
 from tacit.papers.allenzhu2020.fig1.settings import Purified
 
@@ -23,8 +21,10 @@ def claims(data: xr.Dataset, config: Purified, bench: Bench) -> Iterator[Claim]:
     regime = regime_of(config, over="filters")
     judge = bench.claims("Section 1, Figure 1", source="words", bar=bar, regime=regime)
     yield from purer(judge, data)
+    more = judge.but(source="ours", bar="ours: any more than as many clean epochs bring")
+    yield beyond(more, data)
     yield natural(judge.but(source="ours", bar="ours: nearer than the clean filter is"), data)
-    yield from angles(judge.but(where="Section 1, Figure 2"), data)
+    yield from angles(judge.but(where="Section 1, Figure 2"), data, config)
     images = judge.but(regime=regime_of(config), bar="ours: any gain; else nothing is purified")
     gained = difference(data.own.sel(net="robust"), data.own.sel(net="clean"))
     told = [f"{100 * float(data.own.sel(net=name).mean()):.1f}%" for name in ("robust", "clean")]
@@ -44,26 +44,38 @@ def purer(judge: Judge, data: xr.Dataset) -> Iterator[Claim]:
     yield positive(judge, "variation", text, found)
 
 
+def beyond(judge: Judge, data: xr.Dataset) -> Claim:
+    """Filters get smoother in any training that is not at its end: against a longer clean one."""
+    longer, robust = (data.sel(net=name) for name in ("longer", "robust"))
+    pairs = {
+        "coarse": ("share of coarse shapes that w' has more", robust.coarse, longer.coarse),
+        "variation": ("total variation that w' has less", longer.variation, robust.variation),
+    }
+    text = "adversarial training purifies filters more than as many more epochs of clean training"
+    return all_positive(judge, "beyond", text, pairs, over="filters")
+
+
 def natural(judge: Judge, data: xr.Dataset) -> Claim:
     """Patches of images as the yardstick: each filter's distance from their means, before and after."""
-    rows = (
-        ("variation", "total variation: nearer to that of patches of images by",
-         abs(data.variation - data.natural_variation.mean("patch"))),
-        ("spectrum", "spectrum: share of the energy that is no longer in other bands than that of patches is",
-         abs(data.spectrum - data.natural_spectrum.mean("patch")).sum("band") / 2),
-    )  # fmt: skip
-    parts = []
-    for id, text, away in rows:
-        nearer = away.sel(net="clean").values - away.sel(net="robust").values
-        found = mean_of(nearer[np.isfinite(nearer)], of=len(rows), over="filters")
-        parts.append(Part(id, text, Expected(min=0.0), found))
-    text = (
-        "purified filters are nearer to patches of natural images, in total variation and spectrum"
-    )
-    return judge.family("natural", text, parts)
+    rows = {
+        "variation": (
+            "total variation: nearer to that of patches of images by",
+            abs(data.variation - data.natural_variation.mean("patch")),
+        ),
+        "spectrum": (
+            "spectrum: share of the energy that is no longer in other bands than that of patches is",
+            abs(data.spectrum - data.natural_spectrum.mean("patch")).sum("band") / 2,
+        ),
+    }
+    pairs = {
+        id: (text, away.sel(net="clean"), away.sel(net="robust"))
+        for id, (text, away) in rows.items()
+    }
+    text = "purified filters are nearer to patches of natural images: total variation and spectrum"
+    return all_positive(judge, "natural", text, pairs, over="filters")
 
 
-def angles(judge: Judge, data: xr.Dataset) -> Iterator[Claim]:
+def angles(judge: Judge, data: xr.Dataset, config: Purified) -> Iterator[Claim]:
     """Section 1: "for most neurons", with c = .2 and C = .8."""
     bar = "paper: 'for most neurons', 'such as' .2 and .8; ours: more than half for most"
     judge = judge.but(source="number", bar=bar)
@@ -81,4 +93,9 @@ def angles(judge: Judge, data: xr.Dataset) -> Iterator[Claim]:
         ("start.robust", "start_robust", "w'", "clean and adversarial training turn filters far"),
     ):
         text = f"{words}: theta(w0, {other}) <= .2 ({middle(data[name])})"
-        yield judge(id, text, MOST, share(data[name] <= SMALL))
+        if config.too_short:
+            yield judge.cannot(id, text, MOST, config.too_short)
+            continue
+        epochs = config.clean_epochs + (config.epochs if name == "start_robust" else 0)
+        left = f"weight decay alone leaves {100 * config.left_of_start(epochs):.0f}% of the start"
+        yield judge(id, text, MOST, share(data[name] <= SMALL), because=left)

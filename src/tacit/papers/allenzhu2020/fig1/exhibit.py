@@ -3,8 +3,9 @@ there, w'.
 
 `coarse` is the share of a filter's energy in coarse shapes and `variation` its total variation: the two numbers
 for what the paper shows and calls purified. Patches of training images are the yardstick for both
-(`natural_spectrum`, `natural_variation`). `start_clean`, `start_robust` and `clean_robust` are Section 1's angles
-theta(w0, w), theta(w0, w') and theta(w, w'), filter by filter.
+(`natural_spectrum`, `natural_variation`). `start_clean`, `start_robust` and `clean_robust` are Section 1's
+angles theta(w0, w), theta(w0, w') and theta(w, w'), filter by filter. The net `longer` went on from w with
+clean training instead, for as many epochs: what both have in common is not purification.
 """
 
 from functools import partial
@@ -19,7 +20,8 @@ from tacit.papers.allenzhu2020.fig1.claims import claims
 from tacit.papers.allenzhu2020.fig1.figure import draw as draw
 from tacit.papers.allenzhu2020.fig1.settings import Purified
 
-NETS = ("random", "clean", "robust")
+MOMENTS = ("random", "clean", "robust")
+NETS = (*MOMENTS, "longer")
 
 
 def run(config: Purified, bench: Bench) -> Outcome:
@@ -35,7 +37,7 @@ def run(config: Purified, bench: Bench) -> Outcome:
 
 def turned(data: xr.Dataset) -> dict[str, xr.Variable]:
     """Section 1's angles of each filter."""
-    rows = (torch.from_numpy(data["filter"].sel(net=name).values).flatten(1) for name in NETS)
+    rows = (torch.from_numpy(data["filter"].sel(net=name).values).flatten(1) for name in MOMENTS)
     found = angles(*rows)
     values = {
         "start_clean": found.start_clean,

@@ -18,19 +18,17 @@ def draw(data: xr.Dataset, config: Purified) -> Figure:
     """Filter i at the same place of both mosaics, each stretched about mid-grey."""
     rows = -(-data.sizes["neuron"] // COLUMNS)
     figure = Figure(figsize=(13.0, max(1.0 + 0.52 * rows, 4.2)))
-    left, middle, right = figure.subplots(1, 3, width_ratios=[1, 1, 0.75])
+    cells = figure.add_gridspec(2, 3, width_ratios=[1, 1, 0.75])
+    mosaics = [figure.add_subplot(cells[:, k]) for k in (0, 1)]
     titles = {"clean": "clean training", "robust": f"then against {NAMES[config.attacker]}"}
-    for axes, (name, title) in zip((left, middle), titles.items(), strict=True):
+    for axes, (name, title) in zip(mosaics, titles.items(), strict=True):
         here = data.sel(net=name)
         plain, own = (f"{100 * float(here[key].mean()):.0f}%" for key in ("plain", "own"))
         text = f"{title}\naccuracy {plain}, {own} under attack"
         show(axes, mosaic(stretched(here["filter"].values, 0.0), COLUMNS), text)
-    right.set_visible(False)
-    cell = right.get_subplotspec()
-    assert cell is not None
-    upper, lower = cell.subgridspec(2, 1, hspace=0.55).subplots()
-    spectra(upper, data)
-    turns(lower, data)
+
+    spectra(figure.add_subplot(cells[0, 2]), data)
+    turns(figure.add_subplot(cells[1, 2]), data)
     figure.suptitle(f"First-layer filters: {setting_of(config)}", fontsize="medium")
     return figure
 
@@ -46,7 +44,7 @@ def spectra(axes: Axes, data: xr.Dataset) -> None:
     axes.plot(at, data.natural_spectrum.mean("patch"), **THEORY, label=label)
     axes.set_xticks(at, BANDS)
     axes.set(xlabel="cycles a pixel", ylabel="share of energy", ylim=(0, None))
-    axes.legend(fontsize="x-small")
+    axes.legend(fontsize="small")
 
 
 def turns(axes: Axes, data: xr.Dataset) -> None:
@@ -62,4 +60,4 @@ def turns(axes: Axes, data: xr.Dataset) -> None:
     for bar in (0.2, 0.8):
         axes.axhline(bar, **THEORY)
     axes.set(xlabel="filters, in order", ylim=(0, 1.02), yticks=(0, 0.2, 0.8, 1))
-    axes.legend(fontsize="x-small", loc="center right")
+    axes.legend(fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)

@@ -36,6 +36,11 @@ class Tickets(Alex):
         return (*(each for each in usual if each < self.clean_epochs), self.clean_epochs)
 
     @property
+    def quarter(self) -> int:
+        """The epoch after a quarter of the training, 1 at least."""
+        return max(1, self.clean_epochs // 4)
+
+    @property
     def tenth(self) -> int:
         """The epoch after a tenth of the training, 1 at least."""
         return max(1, self.clean_epochs // 10)

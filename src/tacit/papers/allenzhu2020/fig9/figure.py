@@ -9,10 +9,11 @@ from tacit.papers.allenzhu2020.deep.figure import NAMES, Images, mosaic, setting
 from tacit.papers.allenzhu2020.fig9.settings import Summary
 
 COLUMNS = 4
+TIMES = 3  # the mixture is small: it is drawn with so many times its contrast
 
 
 def draw(data: xr.Dataset, config: Summary) -> Figure:
-    """Filter i at the same place of all mosaics. Clean filters and their two parts have one scale."""
+    """Filter i at the same place of all mosaics. Clean filters and their pure parts have one scale."""
     few = slice(0, min(config.shown, data.sizes["neuron"]))
     picture = {str(name): data.picture.sel(piece=name).values[few] for name in data.piece.values}
     clean, removed = picture["clean"], picture["removed"]
@@ -20,7 +21,7 @@ def draw(data: xr.Dataset, config: Summary) -> Figure:
     together: dict[str, Images] = {
         "clean": clean,
         "pure": clean - removed,
-        "removed": removed,
+        "removed": TIMES * removed,
     }
     sheets = {name: 0.5 + each / (2 * most) for name, each in together.items()}
     sheets |= {name: stretched(picture[name], 0.0) for name in ("random", "robust", "again")}
@@ -28,20 +29,22 @@ def draw(data: xr.Dataset, config: Summary) -> Figure:
         "random": (r"random $w^{(0)}$", ""),
         "clean": ("clean $w$", "clean\ntraining\n→"),
         "pure": ("part along $w'$", "="),
-        "removed": ("removed: mixture", "+"),
+        "removed": (f"removed: mixture (x {TIMES})", "+"),
         "robust": ("robust $w'$", f"against\n{NAMES[config.attacker]}\n→"),
-        "again": (f"{config.again} clean epochs on", "clean\nagain\n→"),
+        "again": (f"{config.again} clean epochs later", "clean\nagain\n→"),
     }
     rows = -(-len(clean) // COLUMNS)
     figure = Figure(figsize=(14.5, 1.9 + 0.45 * rows))
-    panels = figure.subplots(1, len(stations), gridspec_kw={"wspace": 0.36})
+    figure.set_layout_engine("constrained", wspace=0.36)
+    panels = figure.subplots(1, len(stations))
     for axes, (name, (title, sign)) in zip(panels, stations.items(), strict=True):
         show(axes, mosaic(sheets[name], COLUMNS), title)
         told(axes, data, name)
-        axes.text(
-            -0.18, 0.5, sign, transform=axes.transAxes, ha="center", va="center", fontsize="small",
+        between = axes.text(
+            -0.2, 0.5, sign, transform=axes.transAxes, ha="center", va="center", fontsize="small",
             linespacing=1.3,
         )  # fmt: skip
+        between.set_in_layout(False)
     figure.suptitle(f"First-layer filters: {setting_of(config)}", fontsize="medium")
     return figure
 
