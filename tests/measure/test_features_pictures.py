@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.fft import dctn
 
 from tacit.errors import CallError
-from tacit.measure.features import coarse_share, rescaled_like, total_variation, zero_mean
+from tacit.measure.features import (
+    coarse_share,
+    rescaled_like,
+    spectrum,
+    total_variation,
+    waves,
+    zero_mean,
+)
 
 DOUBLE = torch.float64
 
@@ -92,3 +101,33 @@ def test_perturbations_get_their_images_mean_and_deviation():
         rescaled_like(small[:2], images)
     with pytest.raises(CallError, match="leave it out"):
         rescaled_like(torch.zeros_like(images), images)
+
+
+def test_a_cosine_has_all_its_energy_in_its_band():
+    """Waves of k/2N cycles a pixel, and both at once."""
+    n = torch.arange(8, dtype=torch.float64)
+
+    def wave(k: int) -> torch.Tensor:
+        return torch.cos(math.pi * k * (2 * n + 1) / 16)
+
+    for down, across, band in (
+        (0, 2, 0),
+        (2, 0, 0),
+        (2, 1, 1),
+        (4, 0, 1),
+        (5, 3, 2),
+        (0, 7, 3),
+        (7, 7, 4),
+    ):
+        image = (wave(down).unsqueeze(1) * wave(across)).expand(1, 2, 8, 8) + 3
+        expected = torch.nn.functional.one_hot(torch.tensor([band]), 5).double()
+        assert torch.allclose(spectrum(image), expected, atol=1e-12)
+    assert bool(spectrum(torch.ones(1, 1, 8, 8)).isnan().all())
+
+
+def test_waves_keep_lengths_and_angles():
+    x = torch.randn(6, 3, 7, 11, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    flat, found = zero_mean(x).flatten(1), waves(x).flatten(1)
+    assert torch.allclose(found @ found.T, flat @ flat.T)
+    scipys = dctn(zero_mean(x).numpy(), axes=(2, 3), norm="ortho")
+    assert np.allclose(waves(x).numpy(), scipys)

@@ -5,7 +5,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom, binomtest
+from scipy.stats import binom, binomtest, spearmanr
 
 from tacit.errors import CallError
 from tacit.measure import (
@@ -13,6 +13,7 @@ from tacit.measure import (
     lower_limit,
     mean_of,
     proportion,
+    rank_correlation,
     upper_limit,
 )
 
@@ -62,3 +63,32 @@ def test_what_says_nothing_of_its_spread_has_the_whole_line():
         assert not math.isfinite(found.high)
     with pytest.raises(CallError, match="nothing to count"):
         proportion(0, 0)
+
+
+def test_rank_correlations_are_spearmans_and_know_nothing_of_few_pairs():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=40)
+    y = x + rng.normal(size=40)
+    found = rank_correlation(x, np.exp(y), over="filters")
+    assert found.value == pytest.approx(float(spearmanr(x, y).statistic))
+    assert found.low < found.value < found.high
+    assert (found.n, found.over) == (40, "filters")
+    assert rank_correlation(x, y, of=5).spread > found.spread
+    same = rank_correlation(x, x)
+    assert same.value == same.high == 1
+    assert 0.9 < same.low < 1
+    for few in (rank_correlation([1, 2, 3], [1, 2, 3]), rank_correlation(x, np.ones(40))):
+        assert (few.value, few.low, few.high) == (0.0, -1.0, 1.0)
+
+
+def test_rank_correlations_hold_their_level():
+    """Of independent pairs 5% of the intervals miss 0, and of dependent ones their true value."""
+    rng = np.random.default_rng(1)
+    for slope in (0.0, 1.0):
+        truth = 6 / math.pi * math.asin(slope / math.hypot(1, slope) / 2)  # of Gaussian pairs
+        missed = 0
+        for _ in range(400):
+            x = rng.normal(size=32)
+            found = rank_correlation(x, slope * x + rng.normal(size=32))
+            missed += not found.low <= truth <= found.high
+        assert missed < 36  # 20 on average

@@ -1,4 +1,4 @@
-"""What a finite sample says: exact binomial limits, Student's mean, the median between two order statistics.
+"""What a finite sample says: exact binomial limits, Student's mean, medians between order statistics, ranks.
 
 Each takes `of`: the estimate is one of so many that are judged together, at the level 1 - .05/of (Bonferroni).
 """
@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import beta, binom, t
+from scipy.stats import beta, binom, norm, rankdata, t
 
 from tacit.base.estimate import Estimate
 from tacit.base.shapes import Numbers
@@ -60,3 +60,21 @@ def critical_radius(radii: Numbers, *, of: int = 1, over: str = "points") -> Est
     if not rank:
         return Estimate(middle, -math.inf, math.inf, n, over)
     return Estimate(middle, float(ordered[rank - 1]), float(ordered[n - rank]), n, over)
+
+
+def rank_correlation(
+    one: npt.ArrayLike, other: npt.ArrayLike, *, of: int = 1, over: str = "points"
+) -> Estimate:
+    """Spearman's rank correlation r of pairs, with the 95% interval of Bonett & Wright (2000).
+
+    That of Fisher's artanh r, with standard error sqrt((1 + r^2/2)/(n - 3)). It is [-1, 1] of fewer than four
+    pairs, and where one side has a single value.
+    """
+    ranks = [rankdata(np.asarray(each, dtype=np.float64).ravel()) for each in (one, other)]
+    n = len(ranks[0])
+    if n < 4 or not all(np.ptp(each) for each in ranks):
+        return Estimate(0.0, -1.0, 1.0, n, over)
+    r = float(np.clip(np.corrcoef(*ranks)[0, 1], -1.0, 1.0))
+    half = float(norm.ppf(1 - 0.025 / of)) * math.sqrt((1 + r * r / 2) / (n - 3))
+    middle = math.atanh(min(max(r, -1 + 1e-12), 1 - 1e-12))  # ranks that agree are no proof of 1
+    return Estimate(r, math.tanh(middle - half), max(r, math.tanh(middle + half)), n, over)

@@ -1,7 +1,14 @@
 """What is read off a classifier and a sample."""
 
 from tacit.base.estimate import Estimate
-from tacit.base.statistics import critical_radius, lower_limit, mean_of, proportion, upper_limit
+from tacit.base.statistics import (
+    critical_radius,
+    lower_limit,
+    mean_of,
+    proportion,
+    rank_correlation,
+    upper_limit,
+)
 from tacit.measure.alignment import alignment_field
 from tacit.measure.attacked import kept_right
 from tacit.measure.distance.algorithm1 import Estimated, algorithm1
@@ -37,6 +44,7 @@ __all__ = [
     "mean_of",
     "normalised_margin",
     "proportion",
+    "rank_correlation",
     "smoothed_margin",
     "stable_rank",
     "upper_limit",

@@ -10,6 +10,7 @@ from tacit.measure.features.pictures import (
     zero_mean,
 )
 from tacit.measure.features.regression import Regression, regression_error
+from tacit.measure.features.spectrum import spectrum, waves
 
 __all__ = [
     "ConvDictionary",
@@ -23,6 +24,8 @@ __all__ = [
     "regression_error",
     "rescaled_like",
     "sparsity_at_error",
+    "spectrum",
     "total_variation",
+    "waves",
     "zero_mean",
 ]

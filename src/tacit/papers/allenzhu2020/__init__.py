@@ -31,6 +31,9 @@ EXHIBITS = exhibits_of(
     "scaling",
     "fig2",
     "fig11",
+    "fig8",  # keeps AlexNet's clean net, which it follows epoch by epoch, for those below
+    "fig1",
+    "fig9",
     "table1",
     "fig7",
     "fig10",

@@ -1,5 +1,6 @@
 """Estimates over images that the claims of Section 8 share."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +10,7 @@ import xarray as xr
 
 from tacit.base.estimate import Estimate
 from tacit.lab import Claim, Expected, Judge
+from tacit.lab.claims import Part
 from tacit.measure import mean_of
 from tacit.papers._shared.crossed import crossed
 
@@ -47,3 +49,23 @@ def positive(judge: Judge, id: str, text: str, found: Estimate | None, because: 
     if found is None:
         return judge.cannot(id, text, least, "fewer than two pairs could be compared")
     return judge(id, text, least, found, because=because)
+
+
+def all_positive(
+    judge: Judge,
+    id: str,
+    text: str,
+    pairs: Mapping[str, tuple[str, xr.DataArray, xr.DataArray]],
+    *,
+    over: str,
+    because: str = "",
+) -> Claim:
+    """The claim that several gains are above 0, all at once: what each is called, what has more and what less."""
+    parts = [
+        Part(name, told, Expected(min=0.0), found)
+        for name, (told, more, less) in pairs.items()
+        if (found := gain(more, less, of=len(pairs), over=over)) is not None
+    ]
+    if len(parts) < len(pairs):
+        return judge.cannot(id, text, Expected(min=0.0), "fewer than two pairs could be compared")
+    return judge.family(id, text, parts, because=because)

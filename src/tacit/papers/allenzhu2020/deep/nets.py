@@ -91,6 +91,11 @@ def alex_jobs(config: Alex, bench: Bench, images: DeepImages) -> dict[str, Job]:
     return {name: Job(starts[name], recipes[name], images, bench.seed) for name in recipes}
 
 
+def clean_from(start: str, config: Alex, bench: Bench, images: DeepImages, epochs: int) -> Job:
+    """So many epochs of clean training that go on from the net of that name."""
+    return Job(start, recipe_of(replace(config, clean_epochs=epochs)), images, bench.seed)
+
+
 def alex_start(config: Alex, bench: Bench, images: DeepImages) -> AlexNet:
     """Its random weights."""
     net = AlexNet(10, images.channels, config.width, generator=bench.generator("alex start"))

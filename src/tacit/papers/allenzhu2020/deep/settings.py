@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -184,6 +185,30 @@ class Alex(Trained):
     attacker: AttackerName = "l2one"
 
     @property
+    def batches(self) -> int:
+        """The steps of an epoch."""
+        every = {"cifar10": 50_000, "digits": 1_198}[self.dataset]
+        return -(-(self.train or every) // self.batch)
+
+    def left_of_start(self, epochs: int) -> float:
+        """exp(-sum_t eta_t decay/(1 - .9)): what weight decay leaves of random weights where nothing else acts.
+
+        eta_t, which falls as a cosine, is half of its height in the mean.
+        """
+        return math.exp(-epochs * self.batches * self.step / 2 * self.decay / (1 - 0.9))
+
+    @property
+    def too_short(self) -> str:
+        """Why filters of this training are not done yet, if they are not: most of their start is left."""
+        left = self.left_of_start(self.clean_epochs)
+        if left <= 0.5:
+            return ""
+        return (
+            f"weight decay alone leaves {100 * left:.0f}% of the start: filters still emerge from it; the run of "
+            "the paper's size decides it (--scale paper --device cuda, minutes of one H200)"
+        )
+
+    @property
     def net(self) -> str:
         """It has one size."""
         return "AlexNet"
@@ -251,4 +276,15 @@ STAGES_LAPTOP: dict[str, Any] = {
     "epochs": 4,
     "attacker": "l2half",
     "watch": 500,
+}
+
+# its first filters are those of 32 x 32 images: on two cores a minute for the clean net, two with the robust one
+ALEX_LAPTOP: dict[str, Any] = {
+    "width": 32,
+    "train": 5000,
+    "batch": 64,
+    "step": 0.05,
+    "clean_epochs": 8,
+    "epochs": 2,
+    "attacker": "l2half",
 }
