@@ -372,6 +372,7 @@ def test_sparsity_is_judged_in_the_papers_order():
         {
             "at_error": (("case", "image"), base),
             "regression": (("case", "image"), np.full((5, 50), 1e-12)),
+            "regressed": (("case", "image"), np.ones((5, 50))),
             "solved": (("case", "weight", "image"), np.ones((5, 3, 50))),
         },
         coords={"case": list(shares)},

@@ -30,6 +30,8 @@ EXHIBITS = exhibits_of(
     "thm5_6",
     "scaling",
     "table1",
+    "fig4",
+    "fig5",
     "fig7",
     "fig10",
     "fig12",

@@ -207,3 +207,13 @@ LAPTOP: dict[str, Any] = {
     "clean_epochs": 8,
     "epochs": 5,
 }
+
+ALEX_LAPTOP: dict[str, Any] = {
+    "width": 16,
+    "train": 5000,
+    "batch": 64,
+    "step": 0.05,
+    "clean_epochs": 12,
+    "epochs": 5,
+    "attacker": "l2half",
+}
