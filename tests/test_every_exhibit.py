@@ -25,6 +25,8 @@ def test_no_paper_is_broken() -> None:
 LONG = {
     "allenzhu2020.fig10",
     "allenzhu2020.fig12",
+    "allenzhu2020.fig12_alexnet",
+    "allenzhu2020.fig4",
     "allenzhu2020.from_pure",
     "allenzhu2020.lottery",
     "allenzhu2020.scaling",

@@ -53,6 +53,7 @@ def generator(seed: int = 0) -> torch.Generator:
         (lambda: AlexReconstruction(error=0.0), "error=0.0"),
         (lambda: AlexReconstruction(steps=0), "steps=0"),
         (lambda: AlexReconstruction(step=0), "step=0"),
+        (lambda: Reconstruction(regression_steps=0), "regression_steps=0"),
         (lambda: Rebuilt(images=5), "images=5: it is at least 10 \\(shown\\)"),
         (lambda: Rebuilt(among=10), "among=10"),
         (lambda: Active(epochs=1), "epochs=1"),
@@ -213,7 +214,7 @@ def lassoed(**more: float) -> xr.Dataset:
         {
             "at_error": (("case", "image"), np.array(list(shares.values()))[:, None] + noise),
             "solved": (("case", "weight", "image"), np.ones((5, 3, 50))),
-            **{name: (("case", "image"), np.full((5, 50), value)) for name, value in flat.items()},
+            **{name: ("image", np.full(50, value)) for name, value in flat.items()},
         },
         coords={"case": list(shares)},
     )

@@ -33,7 +33,7 @@ def claims(data: xr.Dataset, config: EitherNet, bench: Bench) -> Iterator[Claim]
     )
     text += f"({told('clean_delta', 'robust_delta')})"
     yield positive(judge, "delta", text, gain(at["clean_delta"], at["robust_delta"]))
-    yield spanned(data.sel(case="clean_delta"), config, judge)
+    yield spanned(data, config, judge)
     text = "Lasso problems that are solved to a duality gap of 1e-4 (the share)"
     share = Certain(float(data.solved.mean()), "proved by the dual", data.solved.size)
     yield judge(

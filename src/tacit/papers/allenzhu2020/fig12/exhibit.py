@@ -4,11 +4,12 @@ First row: the first images that the robust net has right (footnote 18), each ch
 of the random start, of the clean net and of the robust one. Second row: perturbations of the clean net and of the
 robust one for these images, rescaled to their mean and standard deviation (footnote 19), in the robust features.
 `sparsity` is the share of coefficients that are not 0, `error` the relative squared error, along Lasso paths;
-`at_error` the sparsity at one error, image by image; `regression` the error of least squares (Remark 8.2), and
-`regressed` whether that is solved.
+`at_error` the sparsity at one error, image by image. `regression` is the least squares error of the clean net's
+perturbations (Remark 8.2), and `regressed` whether conjugate gradients came to their end.
 
-AlexNet's 64 filters of 11 x 11 at stride 4 make 64 * 8 * 8 = 4096 coefficients for 3072 pixels of an image: with
-random filters, and then the clean net's, all images lie in their span. ResNet's 16 filters of 3 x 3 make 16,384.
+AlexNet's 64 filters of 11 x 11 at stride 4 make 64 * 8 * 8 = 4096 coefficients for 3072 pixels of an image: from
+48 filters on those of a random net span all images, and exact least squares would leave nothing. What is left
+after training is a matter of how much smaller some filters are than others, and of the solver's steps.
 """
 
 from functools import partial
@@ -61,6 +62,8 @@ def run(config: EitherNet, bench: Bench) -> Outcome:
         for name, (net, targets) in bench.steps(cases.items(), "Lasso paths")
     ]
     data = xr.concat(parts, xr.Variable("case", list(cases)))
+    within = partial(spanned, config, features_in(robust), zero_mean(cases["clean_delta"][1]))
+    data = data.merge(bench.part("span", within))
     data["chosen"] = ("image", chosen.cpu().numpy())
     return Outcome(data, tuple(claims(data, config, bench)))
 
@@ -94,15 +97,19 @@ def features_in(net: LayeredNet) -> ConvDictionary:
 def reconstructed(config: EitherNet, features: ConvDictionary, targets: Tensor) -> xr.Dataset:
     """The paths of all targets in one dictionary."""
     path = lasso_path(features, targets, lambdas=config.lambdas, least=config.least)
-    least = regression_error(features, targets)
     values = {
         "sparsity": (("weight", "image"), path.sparsity),
         "error": (("weight", "image"), path.error),
         "solved": (("weight", "image"), path.solved.to(torch.float64)),
         "at_error": ("image", sparsity_at_error(path, config.error)),
-        "regression": ("image", least.error),
-        "regressed": ("image", least.solved.to(torch.float64)),
     }
     return xr.Dataset(
         {name: (dims, t.cpu().numpy().astype(np.float64)) for name, (dims, t) in values.items()}
     )
+
+
+def spanned(config: EitherNet, features: ConvDictionary, targets: Tensor) -> xr.Dataset:
+    """How far the targets are from the span of the features."""
+    found = regression_error(features, targets, steps=config.regression_steps)
+    values = {"regression": found.error, "regressed": found.solved.to(torch.float64)}
+    return xr.Dataset({name: ("image", t.cpu().numpy()) for name, t in values.items()})

@@ -10,7 +10,7 @@ from tacit.papers.allenzhu2020.fig4.settings import Rebuilt
 def draw(data: xr.Dataset, config: Rebuilt) -> Figure:
     """Each rebuilt image with its share of the coefficients."""
     n = config.shown
-    figure = Figure(figsize=(max(1.05 * n + 1.8, 7.0), 3.6))
+    figure = Figure(figsize=(max(1.05 * n + 1.8, 7.0), 3.3))
     rows = {"picture": "image", "rebuilt": "from robust\nfeatures"}
     panels = figure.subplots(2, n, squeeze=False)
     for line, (name, label) in zip(panels, rows.items(), strict=True):
