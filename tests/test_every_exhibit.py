@@ -28,6 +28,8 @@ LONG = {
     "allenzhu2020.fig12",
     "allenzhu2020.fig2",
     "allenzhu2020.fig6",
+    "allenzhu2020.fig12_alexnet",
+    "allenzhu2020.fig4",
     "allenzhu2020.from_pure",
     "allenzhu2020.lottery",
     "allenzhu2020.scaling",

@@ -371,7 +371,8 @@ def test_sparsity_is_judged_in_the_papers_order():
     data = xr.Dataset(
         {
             "at_error": (("case", "image"), base),
-            "regression": (("case", "image"), np.full((5, 50), 1e-12)),
+            "regression": ("image", np.full(50, 1e-12)),
+            "regressed": ("image", np.ones(50)),
             "solved": (("case", "weight", "image"), np.ones((5, 3, 50))),
         },
         coords={"case": list(shares)},

@@ -57,6 +57,17 @@ class LassoPath:
     solved: Bool[Tensor, "L n"]
 
 
+@dataclass(frozen=True)
+class Lasso:
+    """Of n targets at one weight each: W y, the share of coefficients that are not 0, the error and whether it
+    is solved, as `LassoPath` has them."""
+
+    decoded: Inputs
+    sparsity: Numbers
+    error: Numbers
+    solved: Bool[Tensor, " n"]
+
+
 def lasso_path(
     dictionary: Dictionary,
     targets: Inputs,
@@ -75,14 +86,42 @@ def lasso_path(
         raise CallError(f"lambdas={lambdas}, least={least:g}: two weights or more, least in (0, 1)")
     if steps < 1 or not gap > 0:
         raise CallError(f"steps={steps}, gap={gap:g}: at least one step, and a gap > 0")
-    coarse = isinstance(dictionary, ConvDictionary) and targets.dtype != torch.float64
-    x = targets.detach().to(torch.float32 if coarse else torch.float64)
+    x = targets.detach().to(precision_of(dictionary, targets))
     fractions = torch.logspace(0, math.log10(least), lambdas, dtype=torch.float64).tolist()
     with full_float32():
         W = maps(dictionary, x)
         parts = [path_of(W, part, fractions, gap, steps) for part in x.split(W.together)]
     weights, sparsity, error, reached = torch.cat(parts, 2)
     return LassoPath(weights, sparsity, error, reached, reached <= gap)
+
+
+def lasso(
+    dictionary: Dictionary,
+    targets: Inputs,
+    weights: Numbers,
+    *,
+    gap: float = 1e-4,
+    steps: int = 5000,
+) -> Lasso:
+    """Each target at its own weight lambda > 0, in the precision of `lasso_path`."""
+    if weights.shape != (len(targets),) or not bool((weights > 0).all()):
+        raise CallError(f"weights: one above 0 for each of {len(targets)} targets")
+    x = targets.detach().to(precision_of(dictionary, targets))
+    with full_float32():
+        W = maps(dictionary, x)
+        parts = []
+        for part, weight in zip(x.split(W.together), weights.split(W.together), strict=True):
+            unit = part / beside(weight, part)
+            codes, error, reached = solve(W, unit, torch.zeros_like(W.analyse(unit)), gap, steps)
+            sparsity = (codes != 0).flatten(1).to(torch.float64).mean(1)
+            parts.append((W.decode(codes) * beside(weight, part), sparsity, error, reached <= gap))
+    return Lasso(*(torch.cat(each) for each in zip(*parts, strict=True)))
+
+
+def precision_of(dictionary: Dictionary, targets: Inputs) -> torch.dtype:
+    """float64, but float32 for a convolution of targets that are not float64."""
+    coarse = isinstance(dictionary, ConvDictionary) and targets.dtype != torch.float64
+    return torch.float32 if coarse else torch.float64
 
 
 def path_of(
@@ -150,11 +189,21 @@ def sparsity_at_error(path: LassoPath, error: float) -> Numbers:
     So two dictionaries are compared at the same error. nan where a path does not come down to it; look at
     `path.solved` first.
     """
+    return at_error(path, error, path.sparsity)
+
+
+def weight_at_error(path: LassoPath, error: float) -> Numbers:
+    """Each target's weight at that error, log weight being linear in log error; else as `sparsity_at_error`."""
+    return at_error(path, error, path.weights.log()).exp()
+
+
+def at_error(path: LassoPath, error: float, values: Path) -> Numbers:
+    """Values along the path, where the relative error is `error`; nan where it is not reached."""
     if not 0 < error < 1:
         raise CallError(f"error={error:g}: the relative error lies in (0, 1), 1 is what y = 0 has")
     good = path.error <= error
     after = good.int().argmax(0, keepdim=True).clamp_min(1)  # the first good one: paths start at 1
     high, low = (path.error.gather(0, row).log() for row in (after - 1, after))
-    less, more = (path.sparsity.gather(0, row) for row in (after - 1, after))
+    less, more = (values.gather(0, row) for row in (after - 1, after))
     between = less + (high - math.log(error)) / (high - low) * (more - less)
     return torch.where(good.any(0), between.squeeze(0), math.nan)

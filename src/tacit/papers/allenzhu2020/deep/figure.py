@@ -20,10 +20,15 @@ NAMES = {
 
 def setting_of(config: Trained) -> str:
     """What a figure is of, as its title says it."""
+    return f"{config.net}, width {config.width}, {images_told(config)}"
+
+
+def images_told(config: Trained) -> str:
+    """The images of it."""
     images = {"cifar10": "CIFAR-10", "digits": "digits"}[config.dataset]
     size = f", {config.side} x {config.side} pixels" if config.side else ""
     some = f", {config.train:,} training images" if config.train else ""
-    return f"{config.net}, width {config.width}, {images}{size}{some}"
+    return f"{images}{size}{some}"
 
 
 def stretched(images: Images, rest: float) -> Images:

@@ -1,1 +1,1 @@
-"""`allenzhu2020.fig12`: sparse reconstruction of images and perturbations (its ResNet half)."""
+"""`allenzhu2020.fig12` and `.fig12_alexnet`: sparse reconstruction of images and perturbations."""

@@ -1,10 +1,15 @@
-"""Figure 12, its ResNet half: how sparsely images and perturbations are made of the first layer's features.
+"""Figure 12, ResNet and AlexNet: how sparsely images and perturbations are made of the first layer's features.
 
 First row: the first images that the robust net has right (footnote 18), each channel of mean 0, in the features
 of the random start, of the clean net and of the robust one. Second row: perturbations of the clean net and of the
 robust one for these images, rescaled to their mean and standard deviation (footnote 19), in the robust features.
 `sparsity` is the share of coefficients that are not 0, `error` the relative squared error, along Lasso paths;
-`at_error` the sparsity at one error, image by image; `regression` the error of least squares (Remark 8.2).
+`at_error` the sparsity at one error, image by image. `regression` is the least squares error of the clean net's
+perturbations (Remark 8.2), and `regressed` whether conjugate gradients came to their end.
+
+AlexNet's 64 filters of 11 x 11 at stride 4 make 64 * 8 * 8 = 4096 coefficients for 3072 pixels of an image: from
+48 filters on those of a random net span all images, and exact least squares would leave nothing. What is left
+after training is a matter of how much smaller some filters are than others, and of the solver's steps.
 """
 
 from functools import partial
@@ -27,19 +32,18 @@ from tacit.measure.features import (
 )
 from tacit.nn.layered import LayeredNet
 from tacit.papers.allenzhu2020.deep.deltas import deltas
-from tacit.papers.allenzhu2020.deep.nets import images_of, nets_of, start_net
+from tacit.papers.allenzhu2020.deep.nets import alex_nets, images_of, nets_of, start_net
+from tacit.papers.allenzhu2020.deep.settings import Alex
 from tacit.papers.allenzhu2020.fig12.claims import claims
 from tacit.papers.allenzhu2020.fig12.figure import draw as draw
-from tacit.papers.allenzhu2020.fig12.settings import Reconstruction
+from tacit.papers.allenzhu2020.fig12.settings import EitherNet
 
 
-def run(config: Reconstruction, bench: Bench) -> Outcome:
+def run(config: EitherNet, bench: Bench) -> Outcome:
     """Train, choose, perturb, reconstruct, judge."""
-    images = images_of(config)
-    x, y = images.tested(config.among, bench.device)
-    found = nets_of(config, bench, ("clean", config.attacker))
-    clean, robust = found["clean"], found[config.attacker]
-    random = start_net(config, bench, images).to(bench.device)
+    x, y = images_of(config).tested(config.among, bench.device)
+    nets = three_nets(config, bench)
+    clean, robust = nets["clean"], nets["robust"]
     chosen = first_right(robust, x, y, config.images)
     x, y = x[chosen], y[chosen]
 
@@ -47,7 +51,7 @@ def run(config: Reconstruction, bench: Bench) -> Outcome:
         return rescaled_like(deltas(net, x, y, config.attacker, steps=config.steps), x)
 
     cases = {
-        "random": (random, x),
+        "random": (nets["random"], x),
         "clean": (clean, x),
         "robust": (robust, x),
         "clean_delta": (robust, changed_by(clean)),
@@ -58,8 +62,19 @@ def run(config: Reconstruction, bench: Bench) -> Outcome:
         for name, (net, targets) in bench.steps(cases.items(), "Lasso paths")
     ]
     data = xr.concat(parts, xr.Variable("case", list(cases)))
+    within = partial(spanned, config, features_in(robust), zero_mean(cases["clean_delta"][1]))
+    data = data.merge(bench.part("span", within))
     data["chosen"] = ("image", chosen.cpu().numpy())
     return Outcome(data, tuple(claims(data, config, bench)))
+
+
+def three_nets(config: EitherNet, bench: Bench) -> dict[str, LayeredNet]:
+    """`random`, `clean` and `robust`, whose first layers are compared."""
+    if isinstance(config, Alex):
+        return alex_nets(config, bench)
+    found = nets_of(config, bench, ("clean", config.attacker))
+    random = start_net(config, bench, images_of(config)).to(bench.device)
+    return {"random": random, "clean": found["clean"], "robust": found[config.attacker]}
 
 
 def first_right(net: nn.Module, x: Tensor, y: Tensor, count: int) -> Tensor:
@@ -79,17 +94,22 @@ def features_in(net: LayeredNet) -> ConvDictionary:
     return ConvDictionary(first.weight.detach(), int(first.stride[0]), int(first.padding[0]))
 
 
-def reconstructed(config: Reconstruction, features: ConvDictionary, targets: Tensor) -> xr.Dataset:
+def reconstructed(config: EitherNet, features: ConvDictionary, targets: Tensor) -> xr.Dataset:
     """The paths of all targets in one dictionary."""
     path = lasso_path(features, targets, lambdas=config.lambdas, least=config.least)
-    least = regression_error(features, targets)
     values = {
         "sparsity": (("weight", "image"), path.sparsity),
         "error": (("weight", "image"), path.error),
         "solved": (("weight", "image"), path.solved.to(torch.float64)),
         "at_error": ("image", sparsity_at_error(path, config.error)),
-        "regression": ("image", least.error),
     }
     return xr.Dataset(
         {name: (dims, t.cpu().numpy().astype(np.float64)) for name, (dims, t) in values.items()}
     )
+
+
+def spanned(config: EitherNet, features: ConvDictionary, targets: Tensor) -> xr.Dataset:
+    """How far the targets are from the span of the features."""
+    found = regression_error(features, targets, steps=config.regression_steps)
+    values = {"regression": found.error, "regressed": found.solved.to(torch.float64)}
+    return xr.Dataset({name: ("image", t.cpu().numpy()) for name, t in values.items()})

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from tacit.papers._shared.panels import THEORY
 from tacit.papers.allenzhu2020.deep.figure import NAMES, setting_of
-from tacit.papers.allenzhu2020.fig12.settings import Reconstruction
+from tacit.papers.allenzhu2020.fig12.settings import EitherNet
 
 FEATURES = {"random": "random features", "clean": "clean features", "robust": "robust features"}
 TARGETS = {
@@ -18,7 +18,7 @@ TARGETS = {
 COLOURS = {"random": "0.55", "clean": "C1", "robust": "C0"}
 
 
-def draw(data: xr.Dataset, config: Reconstruction) -> Figure:
+def draw(data: xr.Dataset, config: EitherNet) -> Figure:
     """One thin line an image, a thick one for the median at each weight."""
     figure = Figure(figsize=(7.6, 7.4))
     top, bottom = figure.subplots(2, 1, sharex=True)
@@ -32,7 +32,7 @@ def draw(data: xr.Dataset, config: Reconstruction) -> Figure:
     return figure
 
 
-def curves(axes: Axes, data: xr.Dataset, cases: dict[str, str], config: Reconstruction) -> None:
+def curves(axes: Axes, data: xr.Dataset, cases: dict[str, str], config: EitherNet) -> None:
     """The paths of these cases; images among perturbations are dotted."""
     for name, label in cases.items():
         here = data.sel(case=name)

@@ -11,25 +11,26 @@ from tacit.papers.allenzhu2020.deep.settings import STAGES_LAPTOP, STAGES_SMOKE,
 class Turned(Stages):
     """The angles of Section 1 in each of `layers`, and in AlexNet's five; accuracies on `points` test images.
 
-    AlexNet has `alex_width` filters in its first layer, and is trained for `alex_clean` epochs clean, then for
-    `alex_epochs` against the attacker, all layers at once.
+    AlexNet has `alex_width` filters in its first layer. All its layers are trained at once, on whole images, by
+    steps of `alex_step`, for `alex_clean` epochs clean, then for `alex_epochs` against the attacker.
     """
 
     points: int = 5000
     alex_width: int = 64
+    alex_step: float = 0.02
     alex_clean: int = 60
     alex_epochs: int = 40
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("points", "alex_width", "alex_clean", "alex_epochs"):
+        for name in ("points", "alex_width", "alex_step", "alex_clean", "alex_epochs"):
             check_positive(name, (getattr(self, name),))
 
     @property
     def alex(self) -> Alex:
         """AlexNet on the same images."""
         return Alex(
-            self.dataset, self.alex_width, self.side, self.train, self.batch,
+            self.dataset, self.alex_width, train=self.train, batch=self.batch, step=self.alex_step,
             clean_epochs=self.alex_clean, epochs=self.alex_epochs, attacker=self.attacker,
         )  # fmt: skip
 
@@ -46,9 +47,10 @@ EXHIBITS = (
                 **STAGES_LAPTOP,
                 layers=(5,),
                 points=1000,
-                alex_width=16,
-                alex_clean=8,
-                alex_epochs=5,
+                alex_width=48,
+                alex_step=0.05,
+                alex_clean=10,
+                alex_epochs=3,
             ),
             "paper": Turned(),
         },

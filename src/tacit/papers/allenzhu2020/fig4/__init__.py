@@ -1,0 +1,1 @@
+"""`allenzhu2020.fig4`: images made of few of AlexNet's robust features."""
