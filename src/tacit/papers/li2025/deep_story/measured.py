@@ -7,6 +7,7 @@ r"""What is read off each net: robust and clean accuracy, what it averages, how 
   features of a half, and of a class, averaged by mass. Neurons are what reads the pooled features: the PolyReLU
   layer, or the rows of the linear head less their mean, which no softmax sees. Features are centred, as the
   PolyReLU head has them. `apart`: the share of the features' variance within halves that is between classes.
+  Both of the first LOOKED test images.
 - `start`, `filters` (filter, tap): the first convolution before and after training, and `sparsity` (image): the
   share of coefficients that the Lasso needs to make images of these filters (allenzhu2020, Figure 12).
 """
@@ -30,6 +31,8 @@ from tacit.papers.li2025.deep_story.nets import HALF, images_of, net_of, read, s
 from tacit.papers.li2025.deep_story.settings import DeepStory, Row
 from tacit.papers.li2025.fig3b.binary import Halves, rightly, withstood
 
+LOOKED = 2000  # test images whose features are read
+
 
 def measured(config: DeepStory, bench: Bench, row: Row, seed: int) -> xr.Dataset:
     """Train one net, or take it from the store, and read everything off it."""
@@ -42,7 +45,8 @@ def measured(config: DeepStory, bench: Bench, row: Row, seed: int) -> xr.Dataset
         features_in(net), zero_mean(x[: config.images]), lambdas=config.lambdas, least=config.least
     )
     agreement = adjusted_rand_score(images.y, told.y)
-    return found.merge(averages(net, x, classes, bench.device)).assign(
+    few = slice(LOOKED)
+    return found.merge(averages(net, x[few], classes[few], bench.device)).assign(
         start=(("filter", "tap"), first_filters(start)),
         filters=(("filter", "tap"), first_filters(net)),
         sparsity=("image", sparsity_at_error(path, config.error).cpu().numpy()),

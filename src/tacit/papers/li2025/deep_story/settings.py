@@ -116,9 +116,9 @@ class DeepStory:
 
 PAPER = DeepStory()
 LAPTOP = DeepStory(
-    dataset="mnist", train=3200, side=14, width=8, epochs=4, hard_epochs=3, step=0.05, crop=0, flip=False,
-    hidden=64, ball=0.5, inner=3, radius=(0.1, 0.2, 0.3, 0.5), points=100, steps=10, at=(0.3,), strict=50,
-    strict_steps=10, restarts=1, queries=20, images=20, lambdas=8, least=0.03, repeats=1,
+    dataset="mnist", train=2560, side=14, width=8, epochs=3, hard_epochs=2, batch=32, step=0.05, crop=0,
+    flip=False, hidden=64, ball=0.5, inner=3, radius=(0.15, 0.3, 0.5), points=100, steps=8, at=(0.3,), strict=50,
+    strict_steps=8, restarts=1, queries=20, images=20, lambdas=8, least=0.03, repeats=1,
 )  # fmt: skip
 SMOKE = DeepStory(
     dataset="digits", train=128, width=8, epochs=1, hard_epochs=1, batch=64, step=0.05, crop=0, flip=False,
