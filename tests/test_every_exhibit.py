@@ -23,8 +23,11 @@ def test_no_paper_is_broken() -> None:
 
 # five seconds to half a minute each with shapes enforced; their own tests run smaller ones
 LONG = {
+    "allenzhu2020.fig1",
     "allenzhu2020.fig10",
     "allenzhu2020.fig12",
+    "allenzhu2020.fig8",
+    "allenzhu2020.fig9",
     "allenzhu2020.from_pure",
     "allenzhu2020.lottery",
     "allenzhu2020.scaling",
