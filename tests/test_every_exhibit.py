@@ -23,13 +23,16 @@ def test_no_paper_is_broken() -> None:
 
 # five seconds to half a minute each with shapes enforced; their own tests run smaller ones
 LONG = {
+    "allenzhu2020.fig1",
     "allenzhu2020.fig10",
     "allenzhu2020.fig11",
     "allenzhu2020.fig12",
-    "allenzhu2020.fig2",
-    "allenzhu2020.fig6",
     "allenzhu2020.fig12_alexnet",
+    "allenzhu2020.fig2",
     "allenzhu2020.fig4",
+    "allenzhu2020.fig6",
+    "allenzhu2020.fig8",
+    "allenzhu2020.fig9",
     "allenzhu2020.from_pure",
     "allenzhu2020.lottery",
     "allenzhu2020.scaling",

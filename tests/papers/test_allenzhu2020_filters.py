@@ -200,7 +200,7 @@ def test_fewer_than_two_pairs_are_not_judged():
     assert claim.verdict == "not testable here"
 
 
-def test_figure_1_resumes_with_the_nets_that_it_lacks(tmp_path, monkeypatch):
+def test_figure_1_resumes_without_its_nets(tmp_path, monkeypatch):
     config = Purified(**ALEX_SMOKE | {"train": 64, "clean_epochs": 1}, points=8, patches=8)
     monkeypatch.setenv("TACIT_MODELS", str(tmp_path / "models"))
     bench = replace(new_bench(scale="smoke"), parts=DiskParts(tmp_path))

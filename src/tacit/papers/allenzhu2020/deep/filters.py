@@ -4,6 +4,8 @@ Section 8.1: AlexNet's first layer has 3 x 11 x 11 weights a filter, "which give
 patches"; for a ResNet "such visualization can be less meaningful", its tensors are 3 x 3 x 3.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 import xarray as xr
@@ -63,6 +65,21 @@ def net_of(config: Alex, bench: Bench, name: str, again: int = 0) -> LayeredNet:
     while isinstance(before := jobs[way[0]].start, str):
         way.insert(0, before)
     return deep_nets(bench, {each: jobs[each] for each in way})[name]
+
+
+def all_looked_at(
+    config: Alex, bench: Bench, names: Sequence[str], *, points: int, again: int = 0
+) -> xr.Dataset:
+    """Several nets along `net`, as one part of a run.
+
+    A GPU does not train the same net twice: looks at w from one run and at w', from another w, would not belong
+    together. What an interrupted run had trained is in the store.
+    """
+    looks = [
+        looked_at(config, bench, name, points=points, again=again)
+        for name in bench.steps(names, "nets")
+    ]
+    return xr.concat(looks, xr.Variable("net", list(names)))
 
 
 def looked_at(

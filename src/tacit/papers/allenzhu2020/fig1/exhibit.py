@@ -15,7 +15,7 @@ import xarray as xr
 
 from tacit.lab import Bench, Outcome
 from tacit.measure.purification.angles import angles
-from tacit.papers.allenzhu2020.deep.filters import looked_at, patches, seen
+from tacit.papers.allenzhu2020.deep.filters import all_looked_at, patches, seen
 from tacit.papers.allenzhu2020.fig1.claims import claims
 from tacit.papers.allenzhu2020.fig1.figure import draw as draw
 from tacit.papers.allenzhu2020.fig1.settings import Purified
@@ -25,12 +25,8 @@ NETS = (*MOMENTS, "longer")
 
 
 def run(config: Purified, bench: Bench) -> Outcome:
-    """Train, look, judge; a net that was looked at is not trained again."""
-    parts = [
-        bench.part(f"net-{name}", partial(looked_at, config, bench, name, points=config.points))
-        for name in bench.steps(NETS, "nets")
-    ]
-    data = xr.concat(parts, xr.Variable("net", list(NETS)))
+    """Train, look, judge."""
+    data = bench.part("nets", partial(all_looked_at, config, bench, NETS, points=config.points))
     data = data.assign({**turned(data), **natural(config, bench, data.sizes["height"])})
     return Outcome(data, tuple(claims(data, config, bench)))
 

@@ -25,7 +25,7 @@ from tacit.lab import Bench, Outcome
 from tacit.measure.features import waves
 from tacit.measure.purification.density import participation
 from tacit.papers.allenzhu2020.deep.features import DIMS
-from tacit.papers.allenzhu2020.deep.filters import looked_at, seen
+from tacit.papers.allenzhu2020.deep.filters import all_looked_at, seen
 from tacit.papers.allenzhu2020.fig9.claims import claims
 from tacit.papers.allenzhu2020.fig9.figure import draw as draw
 from tacit.papers.allenzhu2020.fig9.settings import Summary
@@ -36,18 +36,13 @@ Pictures = Float[Tensor, "h C k l"]
 
 
 def run(config: Summary, bench: Bench) -> Outcome:
-    """Train, look, take apart, judge; a net that was looked at is not trained again."""
-    parts = {
-        name: bench.part(
-            f"net-{name}",
-            partial(looked_at, config, bench, name, points=config.points, again=config.again),
-        )
-        for name in bench.steps(NETS, "nets")
-    }
-    nets = xr.Variable("net", list(NETS))
-    accuracies = xr.concat([each[["plain", "own"]] for each in parts.values()], nets)
-    pictures = {name: torch.from_numpy(each["filter"].values) for name, each in parts.items()}
-    data = xr.merge([accuracies, taken_apart(pictures)])
+    """Train, look, take apart, judge."""
+    looks = bench.part(
+        "nets",
+        partial(all_looked_at, config, bench, NETS, points=config.points, again=config.again),
+    )
+    filters = {name: torch.from_numpy(looks["filter"].sel(net=name).values) for name in NETS}
+    data = xr.merge([looks[["plain", "own"]], taken_apart(filters)])
     return Outcome(data, tuple(claims(data, config, bench)))
 
 

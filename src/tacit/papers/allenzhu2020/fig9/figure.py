@@ -41,7 +41,7 @@ def draw(data: xr.Dataset, config: Summary) -> Figure:
         show(axes, mosaic(sheets[name], COLUMNS), title)
         told(axes, data, name)
         between = axes.text(
-            -0.2, 0.5, sign, transform=axes.transAxes, ha="center", va="center", fontsize="small",
+            -0.23, 0.5, sign, transform=axes.transAxes, ha="center", va="center", fontsize="small",
             linespacing=1.3,
         )  # fmt: skip
         between.set_in_layout(False)
