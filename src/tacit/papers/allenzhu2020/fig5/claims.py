@@ -13,8 +13,8 @@ from tacit.papers.allenzhu2020.fig5.settings import Active
 SPARSE = 1 / 3
 MOST = 0.5
 TOO_SMALL = (
-    "small nets that are trained for a few hundred steps do not show it (WideResNet-16-2 on 5,000 images of 16 x 16, "
-    "10 epochs, seed 0: from .499 at the start and .483 after one epoch to .497): the run of the paper's size "
+    "small nets, trained for a few hundred steps, do not show it (WideResNet-16-2 on 5,000 images of 16 x "
+    "16, 10 epochs, seed 0: from .499 at the start and .483 after one epoch to .497): the paper's size "
     "decides it (--scale paper --device cuda, an estimated 6 minutes of one H200)"
 )
 
