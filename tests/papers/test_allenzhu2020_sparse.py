@@ -306,4 +306,8 @@ def test_activity_is_judged_as_it_falls():
     early = found(activity(0.5, 0.3, 0.4))
     assert (early["start"], early["first"]) == ("holds", "differs")
     assert found(activity(0.5, 0.4, 0.2, odd=12))["layers"] == "undecided"
+    small = fig5_claims(activity(0.5, 0.4, 0.2), Active(depth=16), new_bench())
+    for claim in small:
+        assert claim.verdict == "not testable here"
+        assert "--scale paper --device cuda" in claim.reason
     assert math.isclose(float(activity(0.5, 0.4, 0.2).share.sel(epoch=0).mean()), 0.5, abs_tol=0.01)

@@ -16,7 +16,7 @@ PRINTED = 0.0405
 RECOGNISED = 0.8
 NOT_HERE = (
     "the number is of AlexNet with 64 filters on all of CIFAR-10, which this is not: run --scale paper --device "
-    "cuda, about 4 minutes of one H200"
+    "cuda, an estimated 5 minutes of one H200"
 )
 
 
