@@ -121,9 +121,10 @@ LAPTOP = DeepStory(
     strict_steps=8, restarts=1, queries=20, images=20, lambdas=8, least=0.03, repeats=1,
 )  # fmt: skip
 SMOKE = DeepStory(
-    dataset="digits", train=128, width=8, epochs=1, hard_epochs=1, batch=64, step=0.05, crop=0, flip=False,
-    hidden=8, ball=0.3, inner=1, radius=(0.2, 0.5), points=6, steps=2, at=(0.2,), strict=2, strict_steps=2,
-    restarts=1, queries=1, images=2, lambdas=3, least=0.2, error=0.5, repeats=1,
+    dataset="digits", rows=("two", "head", "throughout", "discovered", "adversarial"), train=128, width=8,
+    epochs=1, hard_epochs=1, batch=64, step=0.05, crop=0, flip=False, hidden=8, ball=0.3, inner=1,
+    radius=(0.2, 0.5), points=6, steps=2, at=(0.2,), strict=2, strict_steps=2, restarts=1, queries=1, images=2,
+    lambdas=3, least=0.2, error=0.5, repeats=1,
 )  # fmt: skip
 
 EXHIBITS = (
