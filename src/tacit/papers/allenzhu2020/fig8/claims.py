@@ -17,7 +17,7 @@ CHANCE = 0.5  # of a winner to be in the larger half of anything that says nothi
 KEPT = 0.8  # as in allenzhu2020.lottery
 WHOLE = 390  # steps of an epoch of all of CIFAR-10, in batches of 128
 TOO_SHORT = (
-    "an epoch of this run has {} steps, one of CIFAR-10 has 391: nothing has moved by then; the run of the "
+    "an epoch of this run has {} steps, one of CIFAR-10 has 390: nothing has moved by then; the run of the "
     "paper's size decides it (--scale paper --device cuda, about a minute of one H200)"
 )
 
