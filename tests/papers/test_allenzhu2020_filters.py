@@ -187,10 +187,10 @@ def test_more_training_alone_is_no_purification():
 def test_a_short_training_does_not_judge_how_far_filters_turned():
     data = compared({"random": 0.1, "clean": 0.4, "robust": 0.6, "longer": 0.45}, turned=0.9)
     made = {c.id: c for c in fig1_claims(data, Purified(**ALEX_LAPTOP), new_bench())}
-    for id in ("start.clean", "start.robust"):
+    for id in ("same", "start.clean", "start.robust"):
         assert made[id].verdict == "not testable here"
         assert "--scale paper" in made[id].reason
-    assert made["same"].verdict == "holds"
+    assert made["coarse"].verdict == "holds"
 
 
 def test_fewer_than_two_pairs_are_not_judged():
@@ -373,6 +373,6 @@ def test_a_mixture_is_found_where_it_is_and_not_where_it_is_not():
 def test_a_short_training_does_not_judge_what_comes_back():
     config = Summary(**ALEX_LAPTOP)
     found = verdicts(list(fig9_claims(summary(world(mixed=True), 0.1), config, new_bench())))
-    open_ones = {"again.coarse", "again.variation", "again.same"}
+    open_ones = {"small", "dense", "common", "again.coarse", "again.variation", "again.same"}
     assert {id for id, verdict in found.items() if verdict == "not testable here"} == open_ones
     assert found["again.robust"] == "holds"
