@@ -332,12 +332,12 @@ def test_small_nets_on_cifar10_decide_nothing_and_say_what_would():
             assert "--scale paper" in claim.reason
 
 
-def test_one_training_decides_nothing_that_has_no_points():
+def test_one_training_of_each_kind_decides_nothing_but_the_checks():
     data = world(SHARES, seeds=1)
     found = judged(data, LAPTOP)
     for id, verdict in found.items():
-        of_seeds = id.startswith(("averages", "same"))
-        assert (verdict == "not testable here") == of_seeds, id
+        of_trainings = id not in ("flags", "solved")
+        assert (verdict == "not testable here") == of_trainings, id
 
 
 def test_radii_that_leave_nothing_to_compare_are_left_out():

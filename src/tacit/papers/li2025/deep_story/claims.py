@@ -95,13 +95,15 @@ def told(
     missing: str,
 ) -> Claim:
     """The claim, or why it cannot be judged."""
-    if too_small(config):
-        return judge.cannot(id, text, expected, TOO_SMALL)
-    return (
-        judge.cannot(id, text, expected, missing)
-        if found is None
-        else judge(id, text, expected, found)
-    )
+    if reason := unjudged(config) or (missing if found is None else ""):
+        return judge.cannot(id, text, expected, reason)
+    assert found is not None
+    return judge(id, text, expected, found)
+
+
+def unjudged(config: DeepStory) -> str:
+    """Why no row of this run is judged: it is too small, or one training of each kind."""
+    return TOO_SMALL if too_small(config) else ONCE if config.repeats == 1 else ""
 
 
 def robustness(judge: Judge, data: xr.Dataset, row: str, config: DeepStory) -> Claim:
@@ -129,8 +131,7 @@ def price(judge: Judge, data: xr.Dataset, row: str, config: DeepStory) -> Claim:
 def averaging(judge: Judge, data: xr.Dataset, row: str, config: DeepStory) -> Claim:
     """Neurons lean more to the classes within halves, and features keep these apart."""
     text = f"{NAMES[row]}: it averages less than 2 labels do"
-    if too_small(config) or config.repeats == 1:
-        reason = TOO_SMALL if too_small(config) else ONCE
+    if reason := unjudged(config):
         return judge.cannot(f"averages.{row}", text, Expected(min=2.0), reason)
     parts = [
         Part("neurons", "cosine with a class less that with a half, more than 2 labels have", more,
@@ -156,8 +157,8 @@ def same_thing(judge: Judge, data: xr.Dataset, row: str, config: DeepStory) -> C
     text = f"{NAMES[row]}: it does what adversarial training does"
     judge = judge.but(bar="ours: half of its robust gain, and first filters nearer to its own")
     gained = past_half(data, row, of=2)
-    if too_small(config) or config.repeats == 1 or gained is None:
-        reason = TOO_SMALL if too_small(config) else ONCE if config.repeats == 1 else NOTHING
+    if gained is None or unjudged(config):
+        reason = unjudged(config) or NOTHING
         return judge.cannot(f"same.{row}", text, Expected(min=2.0), reason)
     parts = [
         Part("gain", "robust gain less half of that of adversarial training", more, gained),
