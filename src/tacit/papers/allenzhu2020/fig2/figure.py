@@ -48,7 +48,7 @@ def turned(axes: Axes, data: xr.Dataset) -> None:
     axes.set_title(
         "(a) median and middle 80% of the neurons of each layer; lines: the paper's .2 and .8"
     )
-    axes.legend(loc="upper left", ncols=3, bbox_to_anchor=(0, 0.76))
+    axes.legend(loc="upper center", ncols=3, bbox_to_anchor=(0.5, -0.12))
 
 
 def can_do(axes: Axes, data: xr.Dataset, config: Turned) -> None:
