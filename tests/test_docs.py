@@ -175,6 +175,9 @@ def test_the_page_on_deep_nets_runs():
     ):
         assert torch.equal(mine, other)
     assert len(names["again"].losses) == 2
+    looks = names["seen"].watched
+    assert (looks[:-1] <= 0.5).all()
+    assert len(looks) == len(names["seen"].losses) + 1
 
 
 @pytest.mark.slow  # the estimator's page makes the same calls
