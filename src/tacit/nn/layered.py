@@ -5,6 +5,7 @@ Images are pixels in [0, 1], (n, C, H, W), standardised inside the net, so that 
 """
 
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -21,7 +22,7 @@ Maps = Float[Tensor, "n _ _ _"]
 Net = TypeVar("Net", bound="LayeredNet")
 
 
-class LayeredNet(nn.Module):
+class LayeredNet(nn.Module, ABC):
     """What is common to them; `sizes` are the arguments that make such a net, as a file has them."""
 
     mean: Tensor
@@ -39,25 +40,25 @@ class LayeredNet(nn.Module):
         self.register_buffer("std", torch.full((sizes["channels"], 1, 1), 0.25))
 
     @property
+    @abstractmethod
     def convolutions(self) -> list[nn.Conv2d]:
         """Those that have numbers; layer l is number l - 1 here."""
-        raise NotImplementedError
 
+    @abstractmethod
     def parts_of(self, layer: int) -> list[nn.Module]:
         """The modules of one layer."""
-        raise NotImplementedError
 
     def last_parts(self) -> list[nn.Module]:
         """What comes after the last layer."""
         return [self.head]
 
+    @abstractmethod
     def features(self, x: Pixels) -> Float[Tensor, "n c"]:
         """What the linear head sees."""
-        raise NotImplementedError
 
+    @abstractmethod
     def output_of(self, layer: int, x: Pixels) -> Maps:
         """What convolution `layer` puts out, before any norm or addition; what comes later is not run."""
-        raise NotImplementedError
 
     def forward(self, x: Pixels) -> Float[Tensor, "n classes"]:
         """The logits."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -53,7 +54,7 @@ ATTACKERS: dict[str, Attacker] = {
 
 
 @dataclass(frozen=True)
-class Trained:
+class Trained(ABC):
     """Nets trained clean and adversarially on images.
 
     `side`: images are averaged down to side x side (0: as they are); `train`: so many training images (0: all).
@@ -79,14 +80,14 @@ class Trained:
             check_at_least(name, (getattr(self, name),), 0)
 
     @property
+    @abstractmethod
     def net(self) -> str:
         """What the net is called."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def convolutions(self) -> int:
         """The number of convolutions that have numbers."""
-        raise NotImplementedError
 
     @property
     def smaller(self) -> list[str]:

@@ -29,20 +29,18 @@ def claims(data: xr.Dataset, config: Summary, bench: Bench) -> Iterator[Claim]:
 
 def removed(judge: Judge, data: xr.Dataset, config: Summary) -> Iterator[Claim]:
     """Small, dense, common; of filters that still are their random start nothing of this can be told."""
-    judge_small = judge.but(bar="derived: Section 1's theta(w, w') = .8 leaves 1 - .8^2")
+    small = judge.but(bar="derived: Section 1's theta(w, w') = .8 leaves 1 - .8^2")
     text = "what adversarial training removes is a small part of a filter: ||removed||^2/||w||^2 (mean)"
-    found = judge_small(
-        "small", text, Expected(max=SMALL), mean_of(data.removed_share, over="filters")
+    share = mean_of(data.removed_share, over="filters")
+    found = (
+        small("small", text, Expected(max=SMALL), share),
+        dense(judge, data),
+        common(judge, data),
     )
-    for claim, how in (
-        (found, judge_small),
-        (dense(judge, data), judge),
-        (common(judge, data), judge),
-    ):
-        if config.too_short:
-            yield how.cannot(claim.id, claim.statement, claim.expected, config.too_short)
-        else:
-            yield claim
+    for claim in found:
+        untold = judge.but(bar=claim.bar).cannot
+        short = config.too_short
+        yield untold(claim.id, claim.statement, claim.expected, short) if short else claim
 
 
 def dense(judge: Judge, data: xr.Dataset) -> Claim:
