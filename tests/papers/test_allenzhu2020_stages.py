@@ -127,6 +127,11 @@ def test_angles_are_those_of_the_filters_one_by_one():
         assert float(found.clean_robust[i]) == pytest.approx(by_hand(w["clean"][i], w["robust"][i]))
     others = [by_hand(w["clean"][5], w["clean"][j]) <= 0.2 for j in range(24) if j != 5]
     assert float(found.apart[5]) == pytest.approx(sum(others) / 23)
+    with (
+        torch.no_grad()
+    ):  # theta is 0 where a filter is: it is apart from the 23 others, not from itself
+        nets["clean"].convolutions[2].weight[7] = 0
+    assert float(fig2.angles_of(nets, 3).apart[7]) == 1.0
 
 
 def angles(config: Turned, turned: float) -> xr.Dataset:
