@@ -12,6 +12,7 @@ from torch import nn
 
 from host_reads import NoHostReads
 from tacit.attack.inner import Ball
+from tacit.base.recording import WARM
 from tacit.data.images import load_images
 from tacit.errors import CallError, RunError
 from tacit.nn import PreActResNet, ResNet18
@@ -170,6 +171,17 @@ def test_a_step_reads_nothing_on_the_host(ball):
 
 
 # ---- views
+
+
+@pytest.mark.parametrize("ball", [None, LINF])
+def test_a_training_may_be_shorter_than_the_warming_up_of_its_recording(ball):
+    recipe = Recipe(epochs=1, batch=50, ball=ball)
+    training = Training(
+        net(), shelf_of(X, Y, recipe, "cpu", 255), recipe, "cpu", deterministic=False
+    )
+    for _ in range(WARM):
+        training.step()
+    assert int(training.now) == WARM > recipe.epochs * training.count
 
 
 def test_views_share_what_moves():

@@ -93,8 +93,8 @@ class Training:
             torch._foreach_sub_(self.moving, list(torch._foreach_mul(way, rate)))
 
     def _at(self, table: Tensor) -> Tensor:
-        """Its number for this step."""
-        return table.index_select(0, self.now).squeeze()
+        """Its number for this step; the last one where a recording warms up beyond the training's end."""
+        return table.index_select(0, self.now.clamp(max=len(table) - 1)).squeeze()
 
     def _half(self) -> torch.autocast:
         """bfloat16 products on a GPU; float32 elsewhere."""
