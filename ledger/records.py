@@ -11,6 +11,7 @@ from typing import Any
 
 from tacit.lab.claims import Claim, Verdict
 from tacit.lab.record import RunRecord, read_record
+from tacit.lab.store import read_dataset, write_dataset
 from tacit.report.words import plural
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -116,7 +117,7 @@ def entries_of(runs: Iterable[RunRecord]) -> list[Entry]:
 
 
 def keep(folder: Path) -> list[Path]:
-    """Keep a run in results/ID: run.json (its claims, config, and where it was made), figure and data.
+    """Keep a run in results/ID: run.json (its claims, config, and where it was made), figure and data, packed.
 
     A figure or data set over LARGEST bytes is left out, and what an earlier run left there goes with it.
     """
@@ -129,14 +130,14 @@ def keep(folder: Path) -> list[Path]:
     }
     document = {**run.as_json(), "folder": "", "config": dict(run.config), "provenance": told}
     path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    made = [path]
-    for name in ("figure.png", "result.nc"):
-        source, copy = folder / name, path.with_name(name)
-        copy.unlink(missing_ok=True)
-        if source.stat().st_size <= LARGEST:
-            copy.write_bytes(source.read_bytes())
-            made.append(copy)
-    return made
+    figure, data = (path.with_name(name) for name in ("figure.png", "result.nc"))
+    figure.write_bytes((folder / figure.name).read_bytes())
+    # the machine that made it may have had no packing
+    write_dataset(data, read_dataset(folder / data.name))
+    for copy in (figure, data):
+        if copy.stat().st_size > LARGEST:
+            copy.unlink()
+    return [each for each in (path, figure, data) if each.exists()]
 
 
 def kept() -> dict[str, RunRecord]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import xarray as xr
 from ledger import __main__ as commands
 from ledger import records
 from ledger.pages import PAGE, README, facets, row
@@ -17,6 +18,7 @@ from tacit import api, exhibits
 from tacit.base.estimate import Estimate
 from tacit.lab.claims import Expected, Judge
 from tacit.lab.record import RunRecord
+from tacit.lab.store import read_dataset
 from tacit.report import words
 
 JUDGE = Judge("Section 1", "formula", "paper: eq. (1)", "inside: all of it")
@@ -87,7 +89,7 @@ def test_a_larger_run_is_kept_without_its_folder(only_fakes, tmp_path, monkeypat
         f"toy2020.mean/{name}" for name in ("run.json", "figure.png", "result.nc")
     ]
     assert str(run.folder.resolve()) not in made[0].read_text(encoding="utf-8")
-    assert made[2].read_bytes() == (run.folder / "result.nc").read_bytes()
+    xr.testing.assert_identical(*map(read_dataset, (made[2], run.folder / "result.nc")))
     (back,) = records.kept().values()
     assert [c.as_json() for c in back.claims] == [c.as_json() for c in run.claims]
     entries = entries_of([back])

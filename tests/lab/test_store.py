@@ -48,6 +48,14 @@ def test_dataset_reads_back(
     assert [file.name for file in tmp_path.iterdir()] == ["result.nc"]
 
 
+def test_shares_of_many_points_take_little_room(tmp_path: Path) -> None:
+    shares = np.random.default_rng(0).integers(0, 3, 100_000).astype(np.float32) / 2
+    path = tmp_path / "result.nc"
+    store.write_dataset(path, xr.Dataset({"share": ("point", shares)}))
+    assert path.stat().st_size < shares.nbytes / 5
+    assert store.read_dataset(path).share.values.tobytes() == shares.tobytes()
+
+
 def test_plain_values() -> None:
     config = store.plain(Toy(radius=math.inf, cap=None))
     assert config["alpha"] == [0.1, 0.2, 0.3]

@@ -184,6 +184,13 @@ def test_a_training_may_be_shorter_than_the_warming_up_of_its_recording(ball):
     assert int(training.now) == WARM > recipe.epochs * training.count
 
 
+@pytest.mark.parametrize(("side", "may"), [(8, False), (16, True), (32, True)])
+def test_images_that_end_as_one_pixel_are_not_compiled(side, may):
+    x = torch.zeros(4, side, 32, 3, dtype=torch.uint8)
+    shelf = shelf_of(x, torch.zeros(4, dtype=torch.long), Recipe(epochs=1, batch=4), "cpu")
+    assert stepping.may_compile(shelf) == may
+
+
 def test_views_share_what_moves():
     module = net()
     view, attacked = training_view(module), attacked_view(module)

@@ -20,11 +20,17 @@ class Shelf:
     crop: int
     top: float
 
+    @property
+    def sides(self) -> tuple[int, int]:
+        """Height and width of an image, without the border."""
+        _, height, width, _ = self.x.shape
+        return height - 2 * self.crop, width - 2 * self.crop
+
     def batch(
         self, rows: Int64[Tensor, " b"], moves: Int64[Tensor, "b 3"]
     ) -> tuple[Float[Tensor, "b C h w"], Int64[Tensor, " b"]]:
         """Those images as pixels in [0, 1], each shifted (down, right in 0..2c) and mirrored (0 or 1)."""
-        h, w = (size - 2 * self.crop for size in self.x.shape[1:3])
+        h, w = self.sides
         down = moves[:, :1] + torch.arange(h, device=self.x.device)
         across = torch.arange(w, device=self.x.device).expand(len(rows), w)
         across = moves[:, 1:2] + torch.where(moves[:, 2:] == 1, w - 1 - across, across)

@@ -22,6 +22,7 @@ from tacit.train.deep.recipe import Recipe
 from tacit.train.deep.views import attacked_view, compiled, training_view
 
 State = dict[str, Tensor]
+SMALLEST = 16
 
 
 class Training:
@@ -32,7 +33,8 @@ class Training:
     ) -> None:
         self.module, self.shelf, self.recipe, self.device = module, shelf, recipe, device
         self.count = len(shelf.y) // recipe.batch
-        make = compiled if device == "cuda" and not deterministic else _as_it_is
+        fast = device == "cuda" and not deterministic and may_compile(shelf)
+        make = compiled if fast else _as_it_is
         self.view = make(training_view(module).train())
         self.attacked = make(attacked_view(module)) if recipe.ball else None
         self.generator = torch.Generator(device)
@@ -123,6 +125,15 @@ class Training:
         replay = recorded(self.step, [self.generator])
         self.restore(before)
         return replay
+
+
+def may_compile(shelf: Shelf) -> bool:
+    """Not images of fewer than SMALLEST pixels a side: they end as maps of one pixel.
+
+    There channels last and channels first are the same, and torch 2.11's compiler expects gradients in the one
+    and gets them in the other.
+    """
+    return min(shelf.sides) >= SMALLEST
 
 
 def _as_it_is(view: nn.Module) -> nn.Module:

@@ -52,4 +52,4 @@ def curves(axes: Axes, data: xr.Dataset, cases: dict[str, str], config: EitherNe
     axes.set_ylabel("relative squared error")
     axes.set_ylim(top=1.1)
     axes.set_xlim(left=0)
-    axes.legend(loc="lower left")
+    axes.legend(loc="upper right")

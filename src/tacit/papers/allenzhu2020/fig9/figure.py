@@ -34,7 +34,7 @@ def draw(data: xr.Dataset, config: Summary) -> Figure:
         "again": (f"{config.again} clean epochs later", "clean\nagain\n→"),
     }
     rows = -(-len(clean) // COLUMNS)
-    figure = Figure(figsize=(14.5, 1.9 + 0.45 * rows))
+    figure = Figure(figsize=(14.5, 1.6 + 0.4 * rows))
     figure.set_layout_engine("constrained", wspace=0.36)
     panels = figure.subplots(1, len(stations))
     for axes, (name, (title, sign)) in zip(panels, stations.items(), strict=True):
