@@ -24,6 +24,7 @@ EXHIBITS = exhibits_of(
     "fig7",
     "fig1",
     "fig2",
+    "fig2_sgd",
     "alg1",
     "lemma1",
     "thm2",

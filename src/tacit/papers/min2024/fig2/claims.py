@@ -11,7 +11,7 @@ from tacit.lab import Bench, Claim, Expected, Judge
 from tacit.measure import mean_of, proportion
 from tacit.papers._shared.fits import listed
 from tacit.papers._shared.universal import MOST, MOST_BAR
-from tacit.papers.min2024.fig2.settings import Conjecture
+from tacit.papers.min2024.fig2.settings import Conjecture, Experiment
 
 BEST = math.sqrt(0.5)
 SHOWN = 0.1  # the captions' alpha in (b) to (d), and up to which radii are claimed
@@ -66,7 +66,7 @@ def distances(judge: Judge, data: xr.Dataset, p: float) -> Iterator[Claim]:
         yield judge("distance.rises", text, Expected(min=1.0), rise, bar="paper: increases")
 
 
-def learned(judge: Judge, data: xr.Dataset, config: Conjecture, p: float) -> Iterator[Claim]:
+def learned(judge: Judge, data: xr.Dataset, config: Experiment, p: float) -> Iterator[Claim]:
     """(b) to (d): what the neurons learn."""
     what = "the two class averages" if p == 1 else f"the {config.K} centres"
     text = f"neurons learn only {what}: 95% of each sign's mass within cosine .95 (share of nets)"
@@ -77,7 +77,7 @@ def learned(judge: Judge, data: xr.Dataset, config: Conjecture, p: float) -> Ite
         yield judge(f"all.p{p:g}", text, Expected(min=0.5), least(each_alpha(data.least)), bar=bar)
 
 
-def broken(judge: Judge, data: xr.Dataset, config: Conjecture, p: float) -> Iterator[Claim]:
+def broken(judge: Judge, data: xr.Dataset, config: Experiment, p: float) -> Iterator[Claim]:
     """(e): critical radii, and robust accuracy halfway between 1/sqrt(K) and sqrt(2)/2, where alpha <= .1."""
     edge = 1 / math.sqrt(config.K)
     judge = judge.but(where=f"{judge.where} (e); Section 3, Remark 2")

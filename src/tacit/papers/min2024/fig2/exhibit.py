@@ -17,7 +17,7 @@ sum lambda_i (m_i / m_min - 1) / sum lambda_i of these pulls.
 
 import math
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -43,7 +43,7 @@ from tacit.papers.min2024.fig2.figure import (
     distance_panel,
     robust_panel,
 )
-from tacit.papers.min2024.fig2.settings import Conjecture
+from tacit.papers.min2024.fig2.settings import Conjecture, Experiment
 from tacit.train import Flowed, FlowWarning, Until, gradient_flow
 
 SCOUTS = 4  # weighted points for each centre
@@ -78,15 +78,32 @@ def run(config: Conjecture, bench: Bench) -> Outcome:
     return Outcome(data, claims(data, config, bench), nets)
 
 
-def train_and_measure(config: Conjecture, bench: Bench, alpha: float, seed: int) -> xr.Dataset:
-    """One data set, a net for each p, and all that is read off them."""
+@dataclass(frozen=True)
+class Drawn:
+    """A data set, and the weights before training, in float64."""
+
+    mixture: ClusterMixture
+    train: Samples
+    test: Samples
+    w: Float[Tensor, "h D"]
+    v: Float[Tensor, " h"]
+
+
+def draw_one(config: Experiment, bench: Bench, alpha: float, seed: int) -> Drawn:
+    """The same for every p and for every way of training."""
     stream = bench.generator("fig2", alpha, seed=seed)
     mixture = min2024_mixture(config.D, config.K, config.K1, alpha, stream)
     test = mixture.sample(config.points, stream)
     w = config.init * torch.randn(config.h, config.D, generator=stream, dtype=torch.float64)
     v = config.init * torch.randn(config.h, generator=stream, dtype=torch.float64)
-    train = mixture.sample(config.n, stream, dtype=torch.float32)
-    x, y = train.x.to(bench.device), train.y.to(bench.device)
+    return Drawn(mixture, mixture.sample(config.n, stream, dtype=torch.float32), test, w, v)
+
+
+def train_and_measure(config: Conjecture, bench: Bench, alpha: float, seed: int) -> xr.Dataset:
+    """One data set, a net for each p, and all that is read off them."""
+    drawn = draw_one(config, bench, alpha, seed)
+    mixture, test, w, v = drawn.mixture, drawn.test, drawn.w, drawn.v
+    x, y = drawn.train.x.to(bench.device), drawn.train.y.to(bench.device)
     columns: dict[str, list[Any]] = {}
     apart: dict[str, tuple[tuple[str, ...], np.ndarray]] = {
         "centres": (("centre", "dim"), mixture.centres.numpy())
@@ -176,7 +193,7 @@ def net_of(part: xr.Dataset, p: float) -> TwoLayerNet:
     return TwoLayerNet(w, v, p=p)
 
 
-def shown_alpha(config: Conjecture) -> float:
+def shown_alpha(config: Experiment) -> float:
     """The alpha closest to the captions' .1."""
     return min(config.alpha, key=lambda alpha: abs(alpha - SHOWN))
 
@@ -199,7 +216,7 @@ def shown(config: Conjecture, part: xr.Dataset) -> dict[str, xr.DataArray]:
     }
 
 
-def curves(data: xr.Dataset, config: Conjecture) -> dict[str, xr.DataArray]:
+def curves(data: xr.Dataset, config: Experiment) -> dict[str, xr.DataArray]:
     """Robust accuracy over the radius, all seeds together, and each net's critical radius, both as intervals."""
     kept = np.zeros((2, len(config.alpha), len(config.p), len(config.radius)))
     for a, i in np.ndindex(kept.shape[1:3]):

@@ -1,0 +1,122 @@
+r"""Figure 2 as it was made: SGD in batches, and an attack that starts at the point itself.
+
+`min2024.fig2` follows gradient flow, as Conjecture 1 does. Here the released loop runs (`prelu_f_dist.py` and its
+config: batches of 100, steps of 0.2, 401 epochs), on the same data and from the same weights, and the flow to the
+loss at which SGD ended. SGD's net is measured as the few bundles that its neurons have become, whose
+difference is bounded (`merge_error`, of the net's mass); then distances and radii are exact, or certified.
+
+**The released attack.** From the point itself, steps of 0.1 along the normalised gradient, projected on the ball.
+At a centre of F^(p), p > 2, the gradient points along that centre alone, and the value along it is (1 - r)^p > 0
+for every r < 1: the attack walks there and stays. The nearest broken point is at sqrt(2)/2, towards a centre of
+the other class. `zero` is the share of points that this attack does not break; it counts a point as broken if
+any of its steps does.
+
+All alphas of one p and one seed are trained as an ensemble: they see batches in one order.
+"""
+
+import warnings
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import torch
+import xarray as xr
+
+from tacit.attack import pgd
+from tacit.data import Samples
+from tacit.lab import Bench, Outcome
+from tacit.measure.distance.bundled import bundled
+from tacit.nets import TwoLayerNet
+from tacit.papers.min2024.fig2.exhibit import Drawn, curves, draw_one, of_net, shown_alpha
+from tacit.papers.min2024.fig2_sgd.claims import claims
+from tacit.papers.min2024.fig2_sgd.figure import draw as draw
+from tacit.papers.min2024.fig2_sgd.settings import Released
+from tacit.train import FlowWarning, Until, descend, gradient_flow
+
+SCOUTS = 4  # weighted points for each centre
+
+
+def run(config: Released, bench: Bench) -> Outcome:
+    """Train every p and seed, each a part of its own; measure; judge."""
+    seeds = bench.seeds(config.repeats)
+    pairs = [(p, seed) for p in config.p for seed in seeds]
+    found = [
+        bench.part(f"p{p:g}-seed{seed}", partial(one_ensemble, config, bench, p, seed))
+        for p, seed in bench.steps(pairs, f"ensembles of {len(config.alpha)} nets")
+    ]
+    rows = [found[i : i + len(seeds)] for i in range(0, len(found), len(seeds))]
+    data: xr.Dataset = xr.combine_nested(rows, concat_dim=["p", "seed"])
+    data = data.transpose("alpha", "seed", "p", ...).assign_coords(
+        alpha=list(config.alpha), seed=seeds, p=list(config.p), end=["lower", "upper"],
+        sign=["+", "-"], radius=list(config.radius),
+    )  # fmt: skip
+    data = data.assign(curves(data, config))
+    data.attrs["shown"] = shown_alpha(config)
+    return Outcome(data, tuple(claims(data, config, bench)))
+
+
+def one_ensemble(config: Released, bench: Bench, p: float, seed: int) -> xr.Dataset:
+    """SGD's nets for all alphas, the flow's, and what is read off both."""
+    drawn = [draw_one(config, bench, alpha, seed) for alpha in config.alpha]
+    x, y = (
+        torch.stack([getattr(each.train, name) for each in drawn]).to(bench.device)
+        for name in ("x", "y")
+    )
+    w, v = (
+        torch.stack([getattr(each, name) for each in drawn]).to(x)
+        for name in ("w", "v")
+    )  # fmt: skip
+    ended = descend(
+        TwoLayerNet(w, v, p=p), x, y, step=config.step, epochs=config.epochs, batch=config.batch,
+        generator=bench.generator("fig2_sgd", "order", seed=seed), record=(config.steps,),
+    ).history[-1]  # fmt: skip
+    columns: dict[str, list[object]] = {}
+    for i, each in enumerate(drawn):
+        net = TwoLayerNet(ended.net.w[i].double().cpu(), ended.net.v[i].double().cpu(), p=p)
+        log_loss = float(ended.loss[i].double().log())
+        few = bundled(net)
+        values = of_net(few.net, each.mixture, each.test) | {
+            "log_loss": log_loss,
+            "merge_error": few.error,
+            "zero": from_zero(few.net, each.test, config),
+        }
+        flow = by_flow(config, bench, each, p, log_loss, seed)
+        values |= {f"flow_{name}": flow[name] for name in ("distance", "lower", "upper")}
+        for name, value in values.items():
+            columns.setdefault(name, []).append(value)
+    dims = {
+        "distance": ("end",), "flow_distance": ("end",), "within": ("sign",), "zero": ("radius",),
+        **dict.fromkeys(("lower", "upper", "flow_lower", "flow_upper"), ("point",)),
+    }  # fmt: skip
+    return xr.Dataset(
+        {name: (("alpha", *dims.get(name, ())), np.array(each)) for name, each in columns.items()}
+    )
+
+
+def by_flow(
+    config: Released, bench: Bench, drawn: Drawn, p: float, log_loss: float, seed: int
+) -> dict[str, object]:
+    """The same of the flow's net at that loss."""
+    start = TwoLayerNet(drawn.w.to(bench.device), drawn.v.to(bench.device), p=p)
+    x, y = drawn.train.x.to(bench.device), drawn.train.y.to(bench.device)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FlowWarning)  # fig2 counts flows that stop early
+        net = gradient_flow(
+            start, x, y, until=Until(log_loss=log_loss), scout=SCOUTS * config.K, seed=seed
+        ).net
+    return of_net(replace(net, w=net.w.cpu(), v=net.v.cpu()), drawn.mixture, drawn.test)
+
+
+def from_zero(net: TwoLayerNet, test: Samples, config: Released) -> list[float]:
+    """The share of points that the released attack leaves at each radius; at radius 0, the accuracy."""
+    left = []
+    for radius in config.radius:
+        if radius == 0:
+            left.append(float((test.y * net(test.x) > 0).double().mean()))
+            continue
+        found = pgd(
+            net, test.x, test.y, [radius], starts=("zero",), steps=config.attack_steps,
+            step=config.attack_step / radius,
+        )  # fmt: skip
+        left.append(float(found.robust_accuracy[0]))
+    return left

@@ -1,0 +1,168 @@
+"""min2024.fig2_sgd: the released loop and attack, beside the flow and beside a plain loop of torch's own."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+import xarray as xr
+
+from benches import new_bench, verdicts
+from tacit.data import min2024_mixture
+from tacit.errors import CallError
+from tacit.measure.distance.bundled import bundled
+from tacit.nets import TwoLayerNet, centre_net
+from tacit.papers.min2024.fig2.exhibit import curves, draw_one
+from tacit.papers.min2024.fig2_sgd import exhibit as sgd
+from tacit.papers.min2024.fig2_sgd.settings import EXHIBITS, Released
+
+SMALL = Released(
+    D=12, K=4, K1=2, h=24, n=200, alpha=(0.02, 0.05), points=10, repeats=3, epochs=400, attack_steps=40,
+    radius=(0.0, 0.3, 0.55, 0.75),
+)  # fmt: skip
+
+
+def world(**changes) -> xr.Dataset:
+    """Made-up measurements that agree with every claim: three nets of each alpha and p, ten points each."""
+    alpha, seed, p = list(SMALL.alpha), [0, 1, 2], [1.0, 3.0]
+    jitter = xr.DataArray([-1e-4, 0.0, 1e-4], dims="seed", coords={"seed": seed})
+    noise = jitter + xr.DataArray([0.0, 1e-3], dims="alpha", coords={"alpha": alpha})
+    edge = xr.DataArray([0.5, math.sqrt(0.5)], dims="p", coords={"p": p})
+    radii = edge * (1 + noise) + xr.DataArray(np.zeros(10), dims="point")
+    radius = xr.DataArray(list(SMALL.radius), dims="radius")
+    kept = (radii > radius).mean("point")
+    ends = xr.DataArray([0.0, 1e-5], dims="end", coords={"end": ["lower", "upper"]})
+    data = xr.Dataset(
+        {
+            "distance": 0.05 + 3 * noise + 0 * edge + ends,
+            "flow_distance": 0.05 + 2 * noise + 0 * edge + ends,
+            "within": 1 + 0 * noise + 0 * edge + xr.DataArray([0.0, 0.0], dims="sign"),
+            "least": 0.95 + noise + 0 * edge,
+            "merge_error": 1e-5 + 0 * noise + 0 * edge,
+            **dict.fromkeys(("lower", "upper"), radii),
+            **dict.fromkeys(("flow_lower", "flow_upper"), radii * (1 + jitter)),
+            "zero": xr.where(kept.p == 3, (radius < 1) + 0 * kept, kept),
+        },
+        coords={"alpha": alpha, "seed": seed, "p": p, "radius": list(SMALL.radius)},
+        attrs={"shown": 0.05},
+    )
+    data = data.assign({name: change(data[name]) for name, change in changes.items()})
+    return data.assign(curves(data.transpose("alpha", "seed", "p", ...), SMALL))
+
+
+def judged(data: xr.Dataset, config: Released = SMALL) -> dict[str, str]:
+    return verdicts(tuple(sgd.claims(data, config, new_bench())))
+
+
+def test_the_paper_scale_is_the_released_config():
+    paper = EXHIBITS[0].scales["paper"]
+    assert (paper.steps, paper.batch, paper.step, paper.init) == (80_200, 100, 0.2, 1e-7)
+    assert len(paper.alpha) * len(paper.p) * paper.repeats == 30
+    assert paper.regime.startswith("inside")
+    assert replace(paper, epochs=10).regime.startswith("shortened: epochs = 10; 2,000 steps")
+
+
+@pytest.mark.slow
+def test_sgd_ends_where_the_flow_does_and_the_released_attack_does_not_see_it():
+    outcome = sgd.run(SMALL, new_bench())
+    found = verdicts(outcome.claims)
+    assert found["zero.p3"] == "as predicted"
+    assert found["exact.merge"] == "holds"
+    data = outcome.data.sel(p=3.0)
+    assert float(abs(data.distance - data.flow_distance).median()) < 0.05
+    assert float(data.zero.sel(radius=0.75).min()) > 0.9
+    assert float((data.upper > 0.75).mean()) == 0
+    figure = sgd.draw(outcome.data, SMALL)
+    labels = [text.get_text() for text in figure.axes[-1].get_legend().get_texts()]
+    assert labels == [f"$p$ = {p}: {what}" for p in (1, 3) for what in ("exact", "released attack")]
+
+
+def test_in_a_world_that_agrees_all_claims_do():
+    assert set(judged(world()).values()) == {"holds", "as predicted"}
+
+
+def test_the_loop_is_the_papers_own():
+    """One alpha by a plain loop with autograd, in the same order of batches."""
+    config = replace(SMALL, alpha=(0.05,), epochs=2, repeats=1)
+    bench = new_bench()
+    drawn = draw_one(config, bench, 0.05, 0)
+    w, v = (t.clone().requires_grad_() for t in (1e6 * drawn.w, 1e6 * drawn.v))  # far enough to see
+    order = bench.generator("fig2_sgd", "order", seed=0)
+    for _ in range(config.epochs):
+        for rows in torch.randperm(config.n, generator=order).split(config.batch):
+            x, y = drawn.train.x[rows].double(), drawn.train.y[rows].double()
+            loss = torch.exp(-y * TwoLayerNet(w, v, p=3.0)(x)).mean()
+            slopes = torch.autograd.grad(loss, (w, v))
+            with torch.no_grad():
+                w -= config.step * slopes[0]
+                v -= config.step * slopes[1]
+    start = TwoLayerNet(1e6 * drawn.w[None], 1e6 * drawn.v[None], p=3.0)
+    found = sgd.descend(
+        start, drawn.train.x[None].double(), drawn.train.y[None].double(), step=config.step, epochs=config.epochs,
+        batch=config.batch, generator=bench.generator("fig2_sgd", "order", seed=0),
+    ).net  # fmt: skip
+    torch.testing.assert_close(found.w[0], w.detach(), rtol=1e-8, atol=1e-10)
+    torch.testing.assert_close(found.v[0], v.detach(), rtol=1e-8, atol=1e-10)
+
+
+def test_bundles_are_the_net_but_for_their_bound():
+    stream = torch.Generator().manual_seed(4)
+    for p in (1.0, 1.5, 3.0):
+        lead = torch.nn.functional.normalize(torch.randn(3, 12, generator=stream).double(), dim=1)
+        w = (lead.repeat(20, 1) + 0.02 * torch.randn(60, 12, generator=stream)) * torch.rand(
+            60, 1, generator=stream
+        )
+        net = TwoLayerNet(w, torch.tensor([1.0, -1.0, 1.0]).double().repeat(20), p=p)
+        found = bundled(net)
+        assert len(found.net.v) == 3
+        x = torch.nn.functional.normalize(torch.randn(4000, 12, generator=stream).double(), dim=1)
+        x = torch.cat([x, torch.nn.functional.normalize(w, dim=1), -w])
+        apart = (found.net(x) - net(x)).abs() / x.norm(dim=1) ** p
+        assert 0 < float(apart.max()) <= found.error * float((net.v * w.norm(dim=1)).abs().sum())
+        assert found.error < 0.05
+
+
+def test_the_released_attack_walks_to_its_own_centre():
+    mixture = min2024_mixture(10, 4, 2, 0.01, torch.Generator().manual_seed(0))
+    test = mixture.sample(40, torch.Generator().manual_seed(1))
+    left = sgd.from_zero(centre_net(mixture, 3.0), test, replace(SMALL, radius=(0.0, 0.75, 1.3)))
+    assert left == [1.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "id", "verdict"),
+    [
+        ("distance", lambda a: a + 0.3, "distance.p1", "not as predicted"),
+        ("distance", lambda a: a + 0.3, "flow.distance.p3", "not as predicted"),
+        ("flow_lower", lambda a: a / 2, "flow.radius.p3", "not as predicted"),
+        ("within", lambda a: a * 0.9, "learned.p1", "differs"),
+        ("within", lambda a: a * 0.9, "learned.p3", "differs"),
+        ("zero", lambda a: a * 0, "zero.p3", "not as predicted"),
+        ("zero", lambda a: a * 0 + 1, "zero.p1", "not as predicted"),
+        ("merge_error", lambda a: a + 0.1, "exact.merge", "differs"),
+    ],
+)
+def test_every_claim_can_fail(name, change, id, verdict):
+    assert judged(world(**{name: change}))[id] == verdict
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"batch": 400}, "batch=400"),
+        ({"step": -0.1}, "step=-0.1"),
+        ({"p": (2.0,)}, "min2025.transition"),
+        ({"init": 0.1}, "init=0.1"),
+    ],
+)
+def test_what_is_refused(settings, words):
+    with pytest.raises(CallError, match=words):
+        replace(SMALL, **settings)
+
+
+def test_no_quiet_noise_and_no_radius_beyond_claim_nothing_of_them():
+    loud = world().assign_coords(alpha=[0.2, 0.3])
+    found = judged(loud, replace(SMALL, alpha=(0.2, 0.3)))
+    assert {id for id in found if id.startswith(("zero", "robust", "radius"))} == {"zero.p1"}
+    assert "zero.p3" not in judged(world().sel(radius=[0.0, 0.3]))
