@@ -27,4 +27,5 @@ EXHIBITS = exhibits_of(
     "thm4_2",
     "beyond",
     "every_kkt",
+    "remarks",
 )
