@@ -71,7 +71,7 @@ EXHIBITS = (
                 tests=500, repeats=1,
             ),
             "laptop": EveryKkt(),
-            "paper": EveryKkt(D=200, K=10, draws=10, h=100, log_loss=-300.0, tests=200_000, repeats=12),
+            "paper": EveryKkt(D=250, K=10, draws=4, h=100, log_loss=-100.0, tests=200_000, repeats=18),
         },
     ),
 )  # fmt: skip
