@@ -10,6 +10,7 @@ from tacit.train.flow.flow import Exactness, Flowed, gradient_flow
 from tacit.train.flow.history import History
 from tacit.train.flow.until import Until
 from tacit.train.max_margin.every_pattern import GlobalMaxMargin, global_max_margin
+from tacit.train.max_margin.several_neurons import KktPoint, several_neuron_max_margin
 from tacit.train.max_margin.two_neuron import MaxMargin, two_neuron_max_margin
 from tacit.train.purify.attackers import (
     Attacker,
@@ -31,6 +32,7 @@ __all__ = [
     "Flowed",
     "GlobalMaxMargin",
     "History",
+    "KktPoint",
     "LogitTraining",
     "MaxMargin",
     "Moment",
@@ -51,6 +53,7 @@ __all__ = [
     "pgd_attacker",
     "random_attacker",
     "set_batches",
+    "several_neuron_max_margin",
     "train_logits",
     "train_symmetric",
     "two_neuron_max_margin",

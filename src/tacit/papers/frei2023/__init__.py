@@ -17,5 +17,15 @@ PAPER = Paper(
 )
 
 EXHIBITS = exhibits_of(
-    __name__, "assumption", "lemma2_1", "thm4_1", "nn1", "thm2_1", "thm3_1", "thm4_2", "beyond"
+    __name__,
+    "assumption",
+    "lemma2_1",
+    "thm4_1",
+    "nn1",
+    "thm2_1",
+    "thm3_1",
+    "thm4_2",
+    "beyond",
+    "every_kkt",
+    "remarks",
 )

@@ -86,6 +86,12 @@ def start(
     return TwoLayerNet(w, v, b)
 
 
+def stacked(nets: list[TwoLayerNet]) -> TwoLayerNet:
+    """The nets, which have biases, as one ensemble."""
+    w, v, b = (torch.stack([getattr(net, name) for net in nets]) for name in ("w", "v", "b"))
+    return TwoLayerNet(w, v, b)
+
+
 def flowed(
     net: TwoLayerNet, samples: Samples, setting: Setting, device: str = "cpu"
 ) -> tuple[TwoLayerNet, float]:

@@ -17,7 +17,7 @@ from tacit.lab import Bench
 from tacit.measure import kkt_residual, normalised_margin
 from tacit.measure.margins import margins, parameters
 from tacit.nets import TwoLayerNet
-from tacit.papers.frei2023._shared.trained import start
+from tacit.papers.frei2023._shared.trained import stacked, start
 from tacit.papers.frei2023.thm2_1.claims import SLACK
 from tacit.papers.frei2023.thm2_1.settings import Direction
 from tacit.train import Flowed, FlowWarning, Until, gradient_flow
@@ -119,12 +119,6 @@ def cosine(one: TwoLayerNet, two: TwoLayerNet) -> float:
     """Over all of theta, each net united to two balanced neurons first."""
     a, b = (parameters(pair_net(pair_of(net))).flatten() for net in (one, two))
     return float(a @ b / (a.norm() * b.norm()))
-
-
-def stacked(nets: list[TwoLayerNet]) -> TwoLayerNet:
-    """The nets, which have biases, as one ensemble."""
-    w, v, b = (torch.stack([getattr(net, name) for net in nets]) for name in ("w", "v", "b"))
-    return TwoLayerNet(w, v, b)
 
 
 def deep_of(

@@ -18,14 +18,13 @@ from tacit.measure import log_loss, normalised_margin
 from tacit.measure.margins import log_expm1, margins, parameters
 from tacit.nets import TwoLayerNet
 from tacit.papers._shared.assumptions import check_assumption, most_clusters, noise_term
-from tacit.papers.frei2023._shared.trained import start
+from tacit.papers.frei2023._shared.trained import stacked, start
 from tacit.papers.frei2023.thm2_1.flows import (
     cosine,
     data_of,
     followed,
     in_single,
     residuals,
-    stacked,
 )
 from tacit.papers.frei2023.thm2_1.settings import LOSSES, Direction
 from tacit.train import FlowWarning, Until, descend, gradient_flow

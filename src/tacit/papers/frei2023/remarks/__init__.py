@@ -1,0 +1,1 @@
+"""`frei2023.remarks`: other noise, unequal norms and sigma above 1."""
