@@ -137,6 +137,7 @@ def test_counts_are_as_the_ratio_says():
     assert (pair.ratio, pair.sigma) == (0.5, pytest.approx(0.05 / math.sqrt(12)))
 
 
+@pytest.mark.slow
 def test_weights_of_1e_200_are_followed_and_learn_a_mixture():
     """Their squares are no floats. With noise and unequal counts p = 2.3 is far below the law."""
     _, one = one_world(setting=1)
@@ -277,7 +278,7 @@ def test_in_a_world_where_the_limits_do_not_commute_every_claim_says_so():
 
 def test_in_the_posters_world_every_claim_says_the_opposite():
     data = made_up(
-        (2.0, 2.0, 2.0, 2.0, 1.99, 1.9), still=2.3, equal=2.3, rise=0.3, gap=0.5, fitted=0.2
+        (2.0, 2.0, 2.0, 2.0, 1.99, 1.7), still=2.3, equal=2.3, rise=0.3, gap=0.5, fitted=0.2
     )
     found = judged(data)
     assert {v for id, v in found.items() if id.startswith("poster.")} == {"holds"}
