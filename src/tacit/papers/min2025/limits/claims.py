@@ -28,7 +28,7 @@ def claims(data: xr.Dataset, config: Limits, bench: Bench) -> Iterator[Claim]:
     judge = bench.claims("Poster, Observations", source="words", bar=TENTH, regime=outside)
     our_judge = judge.but(where="Beyond the poster (docs/guide/limits.md)", source="ours")
     yield from poster(data, config, judge)
-    yield from rises(data, our_judge)
+    yield from rises(data, config, our_judge)
     yield from controls(data, config, judge, our_judge)
     yield from errors(data, our_judge)
     tried = config.repeats * len(config.init) * config.rounds
@@ -47,16 +47,18 @@ def poster(data: xr.Dataset, config: Limits, judge: Judge) -> Iterator[Claim]:
         yield family(judge, f"poster.{init:g}", text, at, FROM_2, data.resolution, TURNS)
 
 
-def rises(data: xr.Dataset, judge: Judge) -> Iterator[Claim]:
+def rises(data: xr.Dataset, config: Limits, judge: Judge) -> Iterator[Claim]:
     """At each noise: the least step of the critical p from one init to the next smaller one is above 0."""
     noisy = data.p.sel(setting=data.role == "noise").sortby("init", ascending=False)
     steps = noisy.diff("init").min("init", skipna=False)
-    text = (
-        "with noise and unequal counts the critical p rises from each init to the next smaller one "
-        "(mean over data sets of the least step)"
-    )
     derived = judge.but(bar="derived: the lag grows as log(1/init), and f falls as p grows")
-    yield family(derived, "rises", text, steps, Expected(min=0.0), 2 * data.resolution)
+    for alpha, at in zip(config.alpha, steps, strict=True):
+        text = (
+            f"alpha = {alpha:g}, unequal counts: the critical p rises from each init to the next smaller one "
+            "(mean over data sets of the least step)"
+        )
+        up, half = Expected(min=0.0), 2 * data.resolution
+        yield of_mean(derived, f"rises.{alpha:g}", text, up, at, half, SETS)
 
 
 def controls(data: xr.Dataset, config: Limits, judge: Judge, our_judge: Judge) -> Iterator[Claim]:
