@@ -69,6 +69,7 @@ LONG = {
     "min2025.learned",
     "min2025.persists",
     "min2025.robust",
+    "min2025.limits",
     "min2025.transition",
 }
 EVERY = [

@@ -15,4 +15,4 @@ PAPER = Paper(
 }""",
 )
 
-EXHIBITS = exhibits_of(__name__, "robust", "alpha0", "persists", "learned", "transition")
+EXHIBITS = exhibits_of(__name__, "robust", "alpha0", "persists", "learned", "transition", "limits")
