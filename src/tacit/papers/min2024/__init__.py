@@ -31,4 +31,6 @@ EXHIBITS = exhibits_of(
     "table1",
     "fig4",
     "table1_strict",
+    "overstated",
+    "overtraining",
 )
