@@ -81,6 +81,7 @@ def test_no_attack_breaks_below_the_exact_radius_and_strict_is_their_union(mixtu
     assert (untried == UNTRIED).all()
 
 
+@pytest.mark.slow
 def test_radii_in_another_order_break_the_same(mixture, points):
     net = centre_net(mixture, 3.0)
     least = replace(CHEAP, steps=2, short=1, queries=1)

@@ -23,8 +23,8 @@ def crossed(
     The points' interval is Agresti and Coull's: z^2/2 points are added at each end, so that 0 of n is no proof;
     both this and the variance are less by (N - n)/(N - 1), and 0 where all N are known. The seeds' is Student's:
     for a single one all between the ends, unless `known` is the standard deviation over the RUNS of the paper.
-    `fresh`: each seed has points of its own, so that all of them count.
     Both are added in quadrature, which counts twice what varies from point to point differently in each seed.
+    `fresh`: each seed has points of its own, and all of them count.
     """
     level, (m, n) = 1 - 0.025 / of, values.shape
     each = values.ravel() if fresh else values.mean(0)

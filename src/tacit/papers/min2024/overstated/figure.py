@@ -76,11 +76,9 @@ def cost_panel(axes: Axes, data: xr.Dataset, letter: str) -> None:
             axes.plot(
                 int(place.cost.sel(attack=attack)), worst, linestyle="none", markersize=6.5, **drawn
             )
-            if face is None:
-                left = attack in ("apgd", "auto")  # others stand to their right
-                axes.annotate(LABELS[attack], (int(place.cost.sel(attack=attack)), worst),
-                              xytext=(-6 if left else 6, 4), textcoords="offset points",
-                              ha="right" if left else "left", fontsize="x-small")  # fmt: skip
+            if face is None and attack not in SHOWN:  # the legend names the others
+                axes.annotate(LABELS[attack], (int(place.cost.sel(attack=attack)), worst), xytext=(6, 4),
+                              textcoords="offset points", fontsize="x-small")  # fmt: skip
     axes.axhline(CHEAP, linestyle="--", color="0.35", linewidth=1.2)
     axes.set(xscale="log", yscale="log", ylim=(FLOOR / 1.5, 1.6))
     low, high = axes.get_xlim()
