@@ -61,6 +61,8 @@ LONG = {
     "min2024.fig5",
     "min2024.fig6",
     "min2024.lemma1",
+    "min2024.overstated",
+    "min2024.overtraining",
     "min2024.table1",
     "min2024.table1_strict",
     "min2024.thm1",

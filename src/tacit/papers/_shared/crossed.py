@@ -16,7 +16,7 @@ RUNS = 5  # of min2024's Table 1
 
 def crossed(
     values: Floats, N: float = math.inf, *, ends: tuple[float, float] = (-1.0, 1.0), of: int = 1,
-    known: float = math.nan,
+    known: float = math.nan, fresh: bool = False,
 ) -> Estimate:  # fmt: skip
     """The mean of `values` (seed, point), all between `ends`, for n of N test points and some of all seeds.
 
@@ -24,11 +24,13 @@ def crossed(
     both this and the variance are less by (N - n)/(N - 1), and 0 where all N are known. The seeds' is Student's:
     for a single one all between the ends, unless `known` is the standard deviation over the RUNS of the paper.
     Both are added in quadrature, which counts twice what varies from point to point differently in each seed.
+    `fresh`: each seed has points of its own, and all of them count.
     """
     level, (m, n) = 1 - 0.025 / of, values.shape
-    each, z, spared = values.mean(0), float(norm.ppf(level)), spared_by(n, N)
+    each = values.ravel() if fresh else values.mean(0)
+    z, spared = float(norm.ppf(level)), spared_by(len(each), N)
     added = spared * z * z / 2
-    total = n + 2 * added
+    total = len(each) + 2 * added
     centre = (each.sum() + added * sum(ends)) / total
     square = ((each**2).sum() + added * sum(end**2 for end in ends)) / total
     half = z * math.sqrt(max(square - centre**2, 0.0) * spared / total)

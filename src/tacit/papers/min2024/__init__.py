@@ -32,4 +32,6 @@ EXHIBITS = exhibits_of(
     "table1",
     "fig4",
     "table1_strict",
+    "overstated",
+    "overtraining",
 )

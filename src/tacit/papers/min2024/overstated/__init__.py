@@ -1,0 +1,1 @@
+"""`min2024.overstated`: how far common attacks overstate robust accuracy as p grows."""

@@ -1,0 +1,1 @@
+"""`min2024.overtraining`: robust accuracy and margins against epochs, for each p."""

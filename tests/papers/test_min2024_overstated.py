@@ -1,0 +1,269 @@
+"""`min2024.overstated`: attacks against exact radii, and its claims in worlds that are made up."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+import xarray as xr
+
+from benches import new_bench, verdicts
+from tacit.certify import radius
+from tacit.data import min2024_mixture
+from tacit.errors import CallError
+from tacit.nets import average_net, centre_net
+from tacit.papers._shared.crossed import crossed
+from tacit.papers.min2024.overstated.attacks import (
+    ATTACKS,
+    COMMON,
+    ON_FEW,
+    UNTRIED,
+    Ground,
+    broken_by,
+    costs,
+)
+from tacit.papers.min2024.overstated.claims import chosen, claims, clusters_of, images_of
+from tacit.papers.min2024.overstated.grounds import proved_radius
+from tacit.papers.min2024.overstated.settings import EXHIBITS, Overstated
+
+SMOKE, LAPTOP = EXHIBITS[0].scales["smoke"], EXHIBITS[0].scales["laptop"]
+CHEAP = replace(LAPTOP, steps=10, short=8, queries=5)
+
+
+@pytest.fixture(autouse=True)
+def shorter(monkeypatch):
+    monkeypatch.setattr("tacit.papers.min2024.overstated.attacks.ZERO_STEPS", 30)
+
+
+@pytest.fixture(scope="module")
+def mixture():
+    return min2024_mixture(25, 6, 3, 0.01, torch.Generator().manual_seed(0))
+
+
+@pytest.fixture(scope="module")
+def points(mixture):
+    return mixture.sample(30, torch.Generator().manual_seed(1))
+
+
+def ground(points, radii):
+    return Ground(points.x, points.y, "2", radii, None, None, (5, 5, 1), 10)
+
+
+# ---- attacks, next to radii that are exact
+
+
+def test_the_zero_start_sees_nothing_at_three_quarters_where_every_point_breaks(mixture, points):
+    """At a centre of F^(3) the margin falls along the centre alone, as (1 - r)^3; all break at .71."""
+    net = centre_net(mixture, 3.0)
+    broken, every, starts = broken_by(net, ground(points, (0.75,)), CHEAP, 0)
+    assert float(radius(net, points.x, points.y).upper.max()) < 0.75
+    assert broken[ATTACKS.index("zero")].mean() < 0.1
+    assert broken[ATTACKS.index("short")].mean() == 1
+    assert every.mean() == 1
+    assert starts == 2 + 3  # one towards each centre of the other class
+
+
+def test_no_attack_breaks_below_the_exact_radius_and_strict_is_their_union(mixture, points):
+    net = average_net(mixture)
+    exact = radius(net, points.x, points.y)
+    assert bool(exact.exact.all())
+    radii = (0.45, 0.38)  # the critical one is 1/sqrt(6) = .408
+    broken, every, _ = broken_by(net, ground(points, radii), CHEAP, 0)
+    truth = (exact.lower <= torch.tensor(radii).double().unsqueeze(1)).numpy()
+    assert not ((broken == 1) & ~truth).any()
+    assert not ((every == 1) & ~truth).any()
+    assert ((broken == 1).any(0) <= (every == 1)).all()
+    assert (every == truth).mean() > 0.9
+    few = broken[:, :, :10]
+    union = np.maximum.reduce([few[ATTACKS.index(n)] for n in ("apgd", "targeted", "square")])
+    assert (few[ATTACKS.index("auto")] == union).all()
+    untried = broken[[ATTACKS.index(name) for name in ON_FEW], :, 10:]
+    assert (untried == UNTRIED).all()
+
+
+@pytest.mark.slow
+def test_radii_in_another_order_break_the_same(mixture, points):
+    net = centre_net(mixture, 3.0)
+    least = replace(CHEAP, steps=2, short=1, queries=1)
+    up, all_up, _ = broken_by(net, ground(points, (0.6, 0.72)), least, 0)
+    down, all_down, _ = broken_by(net, ground(points, (0.72, 0.6)), least, 0)
+    assert (up == down[:, ::-1]).all()
+    assert (all_up == all_down[::-1]).all()
+
+
+def test_the_closed_form_proves_no_more_than_the_exact_radius(mixture, points, monkeypatch):
+    net = centre_net(mixture, 3.0)
+    exact = radius(net, points.x, points.y)
+    monkeypatch.setattr("tacit.papers.min2024.overstated.grounds.SEARCHED", 1)
+    lower = proved_radius(net, points.x, points.y, exact.upper)
+    assert bool((lower <= exact.upper + 1e-9).all())
+    assert float(lower.min()) > 0.3
+
+
+def test_costs_are_looks_a_point():
+    found = costs(LAPTOP, classes=10, starts=11)
+    assert found["pgd20"] == 20
+    assert found["targeted"] == 900
+    assert found["auto"] == 100 + 900 + LAPTOP.queries
+    assert (found["short"], found["long"]) == (20 * 11, 100 * 11)
+    assert set(found) == set(ATTACKS)
+
+
+# ---- what is judged, in worlds that are made up
+
+
+def world(
+    over: dict[str, list[float]], *, open_: float = 0.0, seeds: int = 6, points: int = 2000
+) -> xr.Dataset:
+    """Two p; half of all points break, of which each attack leaves what it is told; `open_` are left unproved.
+
+    Attacks that are not named leave nothing. The same on clusters and on images.
+    """
+    at = np.arange(points)
+    strict = np.repeat((at < points // 2)[None], 2, 0).astype(np.int8)
+    broken = np.repeat(strict[None], len(ATTACKS), 0)
+    for name, shares in over.items():
+        for k, share in enumerate(shares):
+            broken[ATTACKS.index(name), k, at < share * points] = 0
+    proved = np.repeat((at >= points // 2 + open_ * points)[None], 2, 0).astype(np.int8)
+
+    def of_seeds(values, rows):
+        return np.repeat(np.repeat(values[None, ..., None, :], rows, -2), seeds, 0)
+
+    cost = np.array([costs(LAPTOP, 10, 11)[name] for name in ATTACKS])
+    return xr.Dataset(
+        {
+            "cluster_broken": (("seed", "attack", "p", "ball", "sample"), of_seeds(broken, 2)),
+            "cluster_strict": (("seed", "p", "ball", "sample"), of_seeds(strict, 2)),
+            "cluster_proved": (("seed", "p", "ball", "sample"), of_seeds(proved, 2)),
+            "broken": (("seed", "attack", "p", "row", "point"), of_seeds(broken, 4)),
+            "strict": (("seed", "p", "row", "point"), of_seeds(strict, 4)),
+            "proved": (("seed", "p", "row", "sure"), of_seeds(proved, 4)),
+            "cluster_cost": ("attack", cost),
+            "image_cost": ("attack", cost),
+        },
+        coords={
+            "p": [1.0, 4.0],
+            "attack": list(ATTACKS),
+            "seed": range(seeds),
+            "ball_radius": ("ball", [np.nan, 0.75]),
+        },
+        attrs={"test_points": 10_000},
+    )
+
+
+def judged(data):
+    return verdicts(tuple(claims(data, LAPTOP, new_bench())))
+
+
+GROWS = {name: [0.05, 0.3] for name in (*COMMON, "margin", "targeted")}
+
+
+def test_in_a_world_where_large_p_is_overstated_every_claim_says_so():
+    data = world(GROWS)
+    data["cluster_strict"][:] = 1  # everything breaks, and the zero start leaves all of it
+    data["cluster_proved"][:] = 0
+    data["cluster_broken"].loc[{"attack": "zero", "p": 4.0}] = 0
+    found = judged(data)
+    checks = {found.pop("clusters.sound"), found.pop("images.sound")}
+    assert checks == {"holds"}
+    assert found.pop("clusters.grows.auto")
+    # at p = 1 half of the points are untouched by every attack here: told in the next world
+    for id in [id for id in found if id.startswith(("clusters.grows", "clusters.cheapest"))]:
+        del found[id]
+    assert set(found.values()) == {"as predicted"}, found
+
+
+def test_in_a_world_where_small_p_is_overstated_every_claim_says_so():
+    found = judged(world({name: [0.3, 0.05] for name in GROWS}, open_=0.3))
+    for id in ("clusters.sound", "images.sound"):
+        assert found.pop(id) == "holds"
+    for id in ("clusters.cheapest", "images.cheapest", "images.much"):
+        assert found.pop(id) == "as predicted"
+    assert set(found.values()) == {"not as predicted"}, found
+
+
+def test_growth_on_clusters_turns_with_the_world():
+    more, less = judged(world(GROWS)), judged(world({name: [0.3, 0.05] for name in GROWS}))
+    for name in COMMON:
+        assert more[f"clusters.grows.{name}"] == "as predicted"
+        assert less[f"clusters.grows.{name}"] == "not as predicted"
+
+
+def test_nothing_overstated_is_not_much():
+    assert judged(world({}))["images.much"] == "not as predicted"
+
+
+def test_the_cheapest_is_chosen_on_one_half_and_judged_on_the_other():
+    data = world(GROWS)
+    assert chosen(images_of(data)) == "short"
+    assert judged(data)["images.cheapest"] == "as predicted"
+    later = data.copy(deep=True)  # the trainings that judge are overstated by what was chosen
+    half = {"seed": slice(3, None), "attack": ATTACKS.index("short"), "point": slice(0, 400)}
+    later["broken"][half] = 0
+    assert chosen(images_of(later)) == "short"
+    assert judged(later)["images.cheapest"] == "not as predicted"
+    none = world({name: [0.2, 0.2] for name in ATTACKS})
+    assert chosen(clusters_of(none)) is None
+    assert judged(none)["clusters.cheapest"] == "not testable here"
+
+
+def test_an_attack_that_leaves_everything_at_the_smallest_p_cannot_overstate_more():
+    data = world({"square": [1.0, 1.0]})
+    data["cluster_strict"][:] = 1
+    assert judged(data)["clusters.grows.square"] == "not testable here"
+
+
+def test_a_point_both_proved_and_broken_is_counted():
+    data = world(GROWS)
+    data["cluster_proved"][:] = 1
+    assert judged(data)["clusters.sound"] == "differs"
+
+
+def test_untried_points_are_left_out():
+    data = world({"square": [0.5, 0.5]})
+    assert images_of(data).values("square").shape == (2, 6, 2000)
+    data["broken"].loc[{"attack": "square"}] = data.broken.sel(attack="square").where(
+        np.arange(2000) < 100, UNTRIED
+    )
+    found = images_of(data).values("square")
+    assert found.shape == (2, 6, 100)
+    assert found.mean() == 1
+
+
+# ---- settings
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"p": (1.0,)}, "p=1: give at least two values"),
+        ({"D": 50}, "D=50: give a square number, as in --set D=49"),
+        ({"repeats": 1}, "repeats=1: it is at least 2"),
+        ({"few": 600}, "points=200: it is at least 600"),
+        ({"alpha": 0.5}, "alpha=0.5: it is at most 0.3"),
+        ({"l2": (0.5, 0.5)}, "l2=0.5,0.5: each value once"),
+        ({"queries": 0}, "queries=0: it is a positive number"),
+        ({"K1": 10}, "K1=10 with K=10"),
+    ],
+)
+def test_settings_that_are_refused(change, says):
+    with pytest.raises(CallError) as error:
+        replace(LAPTOP, **change)
+    assert says in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_the_nets_at_paper_scale_are_the_papers():
+    paper = EXHIBITS[0].scales["paper"]
+    assert (paper.dataset, paper.width, paper.epochs, paper.batch) == ("mnist", 500, 51, 1000)
+    assert isinstance(SMOKE, Overstated)
+
+
+def test_points_of_their_own_all_count_and_shared_ones_count_once():
+    """0 of m n fresh points say as much as 0 of so many in one go; 0 of n shared ones no more than n points."""
+    none = np.zeros((5, 200))
+    fresh, shared = crossed(none, ends=(0.0, 1.0), fresh=True), crossed(none, ends=(0.0, 1.0))
+    assert fresh.high == pytest.approx(crossed(np.zeros((2, 1000)), ends=(0.0, 1.0)).high)
+    assert shared.high == pytest.approx(crossed(np.zeros((2, 200)), ends=(0.0, 1.0)).high)
+    assert fresh.n == shared.n == 1000
