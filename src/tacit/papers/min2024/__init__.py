@@ -21,6 +21,7 @@ EXHIBITS = exhibits_of(
     "prop1",
     "thm1",
     "thm3",
+    "tails",
     "fig7",
     "fig1",
     "fig2",
