@@ -28,6 +28,7 @@ EXHIBITS = exhibits_of(
     "alg1",
     "lemma1",
     "thm2",
+    "after_thm2",
     "fig3",
     "table1",
     "fig4",
