@@ -8,13 +8,14 @@ the two class means, even and odd, which are opposite once the mean of all is su
 
 import math
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 import torch
 import xarray as xr
 from matplotlib.axes import Axes
 
-from tacit.base.estimate import Estimate, most
+from tacit.base.estimate import Estimate, least, most
 from tacit.lab import Claim, Expected, Judge
 from tacit.measure import mean_of
 from tacit.measure.averaging import cosines, means
@@ -67,6 +68,12 @@ def digit_claims(data: xr.Dataset, judge: Judge) -> Iterator[Claim]:
         gain = mean_of((data.at_digit.sel(p=ps[-1]) - data.at_digit.sel(p=ps[0])).values)
         yield judge("digits.share", text, Expected(min=0.0), gain, source="ours",
                     bar="ours: the sign; a larger p learns more distinct patterns, says the paper")  # fmt: skip
+        mean = data.digit_cosine.mean("digit")
+        steps = [(mean.sel(p=b) - mean.sel(p=a)).values for a, b in pairwise(ps)]
+        text = "the larger p, the nearer neurons are to digits (least gain of the largest cosine, over digits)"
+        closer = least(mean_of(step, of=len(steps)) for step in steps)
+        yield judge("digits.cosine", text, Expected(min=0.0), closer, source="ours",
+                    bar="ours: the sign; predicted after the runs of seed 0")  # fmt: skip
 
 
 def digit_panel(axes: Axes, data: xr.Dataset) -> None:
@@ -85,6 +92,6 @@ def digit_panel(axes: Axes, data: xr.Dataset) -> None:
     axes.annotate(
         "learned", (ps[0], LEARNED), xytext=(0, 3), textcoords="offset points", fontsize="small"
     )
-    axes.set(ylim=(0, 1.05), xlabel="$p$", title="(e) neurons and digits")
+    axes.set(ylim=(0, 1.05), xlabel="$p$", title="neurons and digits")
     axes.set_xticks(ps, [f"{p:g}" for p in ps])
     axes.legend(loc="lower right", fontsize="small")

@@ -116,7 +116,7 @@ def broken_pictures(
 
 
 def draw(data: xr.Dataset, config: Curves) -> Figure:
-    """(a) correlation, (b) accuracy, (c) stable rank, (d) robust accuracy, (e) of parity neurons and digits;
+    """(a) correlation, (b) accuracy, (c) stable rank, (d) robust accuracy, of parity neurons and digits;
     below, images and what breaks them."""
     digits = "at_digit" in data
     figure = Figure(figsize=(16.5 if digits else 13.5, 6.6))
