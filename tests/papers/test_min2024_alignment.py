@@ -9,13 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
-from benches import verdicts
+from benches import new_bench, verdicts
 from tacit.errors import CallError
 from tacit.measure import alignment_field
 from tacit.nets import TwoLayerNet
 from tacit.papers.min2024.lemma1 import exhibit as lemma1
 from tacit.papers.min2024.lemma1.settings import EarlyPhase
 from tacit.papers.min2024.thm2 import exhibit as thm2
+from tacit.papers.min2024.thm2 import lemma5
 from tacit.papers.min2024.thm2.settings import NearAlignment
 from tacit.train.losses import loss_at, pull_at
 
@@ -226,6 +227,34 @@ def test_lemma_6_holds_for_the_exponential_and_for_half_of_y_in_the_logistic_los
 
 def test_lemma_6_fails_for_the_logistic_loss_as_printed():
     assert abs(pull_at(torch.zeros(1), "logistic").item() - 1) == 0.5
+
+
+def lemma5_verdicts(**told):
+    """Lemma 5's claims in a world in which its numbers are as told: by default those of positive z and (1, 0)."""
+    found = lemma5.measured((1.0, 2.5, 4.0), 20, seeded()).assign(told)
+    judge = new_bench(scale="laptop").claims(
+        "there", source="formula", bar="paper: its sign", regime="inside: made up"
+    )
+    return verdicts(tuple(lemma5.lemma5_claims(found, judge)))
+
+
+def test_lemma_5_is_judged_true_of_positive_numbers_and_false_of_a_zero():
+    draws = lemma5.measured((1.0,), 20, seeded()).lemma5_bend
+    true = {"lemma5.convex": "holds", "lemma5.minimum": "holds", "lemma5.positive": "as predicted"}
+    assert lemma5_verdicts() == {**true, "lemma5.strict": "differs"}
+    bent, dipped = draws.copy(), draws.copy()
+    bent[3], dipped[3] = -0.1, -0.1
+    bad = lemma5_verdicts(lemma5_bend=bent, lemma5_dip=dipped, lemma5_zero=0.3)
+    assert bad == {"lemma5.convex": "differs", "lemma5.minimum": "differs",
+                   "lemma5.positive": "not as predicted", "lemma5.strict": "holds"}  # fmt: skip
+
+
+def test_the_second_difference_of_lemma_5_is_its_second_derivative():
+    z, q, p = torch.tensor([[0.3, 0.9, 0.5]], dtype=torch.float64), 1.7, 2.5
+    logs = z[0].log()
+    exact = (z[0][:, None] ** q * z[0][None] ** (p + 1 - q) * (logs[:, None] - logs) ** 2).sum()
+    found = lemma5.bend(z, p, torch.tensor([q], dtype=torch.float64))[0] * g_p(q, z[0], p)
+    assert float(found) == pytest.approx(float(exact), rel=1e-2)
 
 
 # Lemma 1

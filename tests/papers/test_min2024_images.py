@@ -20,6 +20,7 @@ from tacit.nets import PolyReLUNet
 from tacit.papers._shared.crossed import crossed
 from tacit.papers.min2024.fig3 import exhibit as fig3
 from tacit.papers.min2024.fig3 import figure as fig3_panels
+from tacit.papers.min2024.fig3.digits import towards_digits
 from tacit.papers.min2024.fig3.settings import EXHIBITS as FIGURES
 from tacit.papers.min2024.fig3.settings import RADII, Curves
 from tacit.papers.min2024.images import claims as image_claims
@@ -191,7 +192,7 @@ def test_the_claims_are_those_of_the_figure(outcome):
     found = judged(outcome.data)
     same = {"correlation.same", "correlation.large", "correlation.other", "rank.grows", "rank.much"}
     robust = {"robust.p2", "robust.p3", "robust.p4", "robust.much"}
-    assert set(found) == same | robust | {"clean"}
+    assert set(found) == same | robust | {"clean", "digits", "digits.share", "digits.cosine"}
     assert {claim.regime for claim in found.values()} == {
         "other data: digits where the paper has MNIST"
     }
@@ -200,6 +201,33 @@ def test_the_claims_are_those_of_the_figure(outcome):
     assert set(six) == same | robust
     assert six["correlation.large"].same_as == "min2024.fig3:correlation.large"
     assert {claim.same_as for id, claim in six.items() if id not in same} == {""}
+
+
+def test_neurons_at_digits_have_learned_them_and_neurons_at_a_class_mean_have_not(pictures):
+    """By hand: means by a loop, cosines by numpy."""
+    x = pictures.x.double() - pictures.centre.double()
+    digits = torch.stack([x[pictures.kind == k].mean(0) for k in range(10)])
+    even = x[pictures.y == 0].mean(0, keepdim=True)
+    net = PolyReLUNet(digits.float(), torch.zeros(2, 10), torch.zeros(2), p=1.0)
+    other = PolyReLUNet(
+        torch.cat([digits[:3], even]).float(), torch.zeros(2, 4), torch.zeros(2), p=3.0
+    )
+    found = towards_digits({(1.0, 0): net, (3.0, 0): other}, pictures)
+    np.testing.assert_allclose(found["digit_cosine"].sel(p=1.0), 1, atol=1e-5)
+    u = (digits / digits.norm(dim=1, keepdim=True)).numpy()
+    mean = (even / even.norm()).numpy()
+    expected = np.concatenate([u[:3], mean]) @ u.T
+    np.testing.assert_allclose(found["digit_cosine"].sel(p=3.0)[0], expected.max(0), atol=1e-5)
+    assert found["at_digit"].values.ravel().tolist() == [1.0, 0.75]
+
+
+def test_digits_that_no_neuron_finds_are_not_learned(outcome):
+    noise = 1e-3 * np.random.default_rng(0).normal(size=outcome.data.digit_cosine.shape)
+    few = outcome.data.digit_cosine * 0 + 0.1 * outcome.data.p + noise
+    share = outcome.data.at_digit * 0 + 0.1 * outcome.data.p + noise[..., 0]
+    found = judged(outcome.data.assign(digit_cosine=few, at_digit=share))
+    assert found["digits"].verdict == "holds"
+    assert found["digits.share"].verdict == found["digits.cosine"].verdict == "as predicted"
 
 
 def every_other(a, shares):
@@ -217,6 +245,9 @@ def every_other(a, shares):
         ("test_accuracy", lambda a: a * 0 + 0.9 - 0.1 * (a.p == 2), "clean"),
         ("stable_rank", lambda a: a * 0 + 1 / a.p, "rank.grows"),
         ("stable_rank", lambda a: a * 0 + 1 + 0.1 * a.p, "rank.much"),
+        ("digit_cosine", lambda a: a * 0 + 0.95, "digits"),
+        ("at_digit", lambda a: a * 0 + 1 / a.p, "digits.share"),
+        ("digit_cosine", lambda a: a * 0 + 1 / a.p, "digits.cosine"),
         ("outlived", lambda a: every_other(a, (0.9, 0.4, 0.9, 0.9)), "robust.p2"),
         ("outlived", lambda a: a * 0 + 2, "robust.much"),
     ],
@@ -229,7 +260,14 @@ def test_every_claim_can_fail(outcome, name, change, id):
     wrong = outcome.data.assign({name: changed})
     robust = image_nets.unbroken(wrong.outlived, SMALL.radius).mean("point")
     claim = judged(wrong.assign(robust=robust))[id]
-    own = id in ("correlation.large", "correlation.other", "rank.much", "robust.much")
+    own = id in (
+        "correlation.large",
+        "correlation.other",
+        "rank.much",
+        "robust.much",
+        "digits.share",
+        "digits.cosine",
+    )
     assert claim.source == ("ours" if own else "words")
     assert claim.verdict == ("not as predicted" if own else "differs")
 
@@ -377,7 +415,10 @@ def test_more_points_batches_and_shown_points_than_there_are():
 
 def test_the_figure_can_be_drawn(outcome):
     figure = fig3.draw(outcome.data, SMALL)
-    assert len(figure.axes) == 5 + 30
+    assert len(figure.axes) == 6 + 30
+    # runs that were made before the neurons were looked at, and nets whose classes are the digits, have no (e)
+    older = outcome.data.drop_vars(["at_digit", "digit_cosine"])
+    assert len(fig3.draw(older, SMALL).axes) == 5 + 30
     assert figure.get_suptitle() == "digits, 2 classes, 12 epochs, layer as released"
 
 

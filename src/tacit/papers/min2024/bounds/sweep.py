@@ -24,6 +24,7 @@ from tacit.papers.min2024.bounds.settings import Bounds
 Counter = Callable[[ClusterMixture, Samples], dict[str, tuple[tuple[str, ...], np.ndarray]]]
 
 LEMMA = "derived: C = 1/2 is what the Gaussian tail lemma of the proof gives"
+INTEGRATED = "min2024.tails integrates the probabilities there"
 EVERYWHERE = "inside: stated for every D, K, alpha"
 
 
@@ -73,7 +74,8 @@ def bound_claim(judge: Judge, id: str, statement: str, found: list[Tail]) -> Cla
     """Whether P(event) <= a exp(-C b) at C = 1/2: measured is the largest C that all settings together allow.
 
     A setting says something of C = 1/2 where the bound is below 1 and no event in n would confirm it (or where
-    there are events all the same). Settings with a bound of 1 or more give C only where events are seen.
+    there are events all the same). Settings with a bound of 1 or more give C only where events are seen. What is
+    too rare to be counted is integrated in `min2024.tails`.
     """
     of = len(found)
     reach = upper_limit(0, found[0].n, 1 - 0.025 / of)
@@ -82,10 +84,13 @@ def bound_claim(judge: Judge, id: str, statement: str, found: list[Tail]) -> Cla
     text = f"{statement}, C = 1/2 (largest C; {len(telling)} of {of} settings can tell)"
     expected = Expected(min=C)
     if all(t.bound() >= 1 for t in found):
-        why = f"at C = 1/2 the bound is 1 or more in all {of} settings: nothing can violate it"
+        grow = min(math.log(t.a) / (C * t.b) if t.b else math.inf for t in found)
+        why = f"at C = 1/2 the bound is 1 or more in all {of} settings: nothing can violate it; the nearest "
+        why += f"where it is below has D/alpha^2 more than {grow:.3g} times as large ({INTEGRATED})"
         return judge(id, text, expected, Certain(C, "no setting can tell", of), vacuous=why)
     if not telling:
         why = f"where the bound is below 1 it is below {reach:.2g}, the limit of no event in {found[0].n:,}"
+        why += f"; {INTEGRATED}"
         return judge.cannot(id, text, expected, why)
     largest = least(constant(t, of) for t in {*telling, *seen})
     return judge(id, text, expected, largest, because="the counts exclude C = 1/2")

@@ -15,6 +15,7 @@ from tacit.attack import apgd, margin
 from tacit.base.linalg import unit_rows
 from tacit.lab import Bench, Outcome
 from tacit.nets import PolyReLUNet
+from tacit.papers.min2024.fig3.digits import digit_panel, towards_digits
 from tacit.papers.min2024.fig3.figure import (
     accuracy_panel,
     correlation_panel,
@@ -36,6 +37,7 @@ from tacit.papers.min2024.images.training import Watched, trained_nets
 
 PICTURES = 10  # test images shown, one a label
 LOOKED_AT = 1000  # test points among which they are found
+PARITY = 2
 CHANGES = tuple(round(0.02 * k, 2) for k in range(16))
 
 
@@ -54,6 +56,8 @@ def run(config: Curves, bench: Bench) -> Outcome:
         **correlations(pictures, config.each),
         **broken_pictures(first, pictures, config.steps),
     }
+    if config.classes == PARITY:
+        whole |= towards_digits(nets, pictures)
     data = curves.assign(whole).assign_attrs(test_points=len(pictures.test_x))
     saved = {f"p{p:g}-seed{bench.seed}": net for p, net in first.items()}
     return Outcome(data, tuple(curve_claims(data, config, bench)), saved)
@@ -112,14 +116,18 @@ def broken_pictures(
 
 
 def draw(data: xr.Dataset, config: Curves) -> Figure:
-    """(a) correlation, (b) accuracy, (c) stable rank, (d) robust accuracy; below, images and what breaks them."""
-    figure = Figure(figsize=(13.5, 6.6))
+    """(a) correlation, (b) accuracy, (c) stable rank, (d) robust accuracy, of parity neurons and digits;
+    below, images and what breaks them."""
+    digits = "at_digit" in data
+    figure = Figure(figsize=(16.5 if digits else 13.5, 6.6))
     grid = figure.add_gridspec(2, 1, height_ratios=[1, 0.95])
-    top = grid[0].subgridspec(1, 4, width_ratios=[1.15, 1, 1, 1])
+    top = grid[0].subgridspec(1, 4 + digits, width_ratios=[1.15, 1, 1, 1, 1][: 4 + digits])
     correlation_panel(figure.add_subplot(top[0]), data)
     accuracy_panel(figure.add_subplot(top[1]), data, config)
     rank_panel(figure.add_subplot(top[2]), data, config)
     robust_panel(figure.add_subplot(top[3]), data, config)
+    if digits:
+        digit_panel(figure.add_subplot(top[4]), data)
     picture_panel(figure, grid[1], data)
     figure.suptitle(setting_of(config), fontsize="medium")
     return figure

@@ -16,6 +16,7 @@ from tacit.lab import Bench, Claim, Expected, Judge
 from tacit.measure import mean_of
 from tacit.papers._shared.crossed import Floats, crossed, spared_by
 from tacit.papers._shared.fits import listed
+from tacit.papers.min2024.fig3.digits import digit_claims
 from tacit.papers.min2024.fig3.settings import Curves
 from tacit.papers.min2024.images.nets import unbroken
 from tacit.papers.min2024.images.settings import ImageNets, regime_of
@@ -69,6 +70,8 @@ def curve_claims(data: xr.Dataset, config: Curves, bench: Bench) -> Iterator[Cla
         yield from clean_claim(found, judge)
     yield from rank_claims(data, config.p, judge)
     yield from robust_claims(data, config.p, config.radius, judge, data.attrs["test_points"])
+    if parity and "at_digit" in data:
+        yield from digit_claims(data, judge)
 
 
 def correlation_claims(

@@ -2,6 +2,8 @@
 
 P( F(x) y <= 0 )      <= 4 exp(-C D / (4 alpha^2 K))
 P( F^(p)(x) y <= 0 )  <= 2(K+1) exp(-C D / (alpha^2 K^2)),   p >= 1
+
+Where these are far below 1 nothing is left to count: `min2024.tails` integrates the probabilities there.
 """
 
 import numpy as np

@@ -42,6 +42,7 @@ from tacit.lab import Bench, Claim, Expected, Judge, Outcome
 from tacit.measure import proportion
 from tacit.papers._shared.fits import listed
 from tacit.papers._shared.panels import THEORY
+from tacit.papers.min2024.thm2.lemma5 import lemma5_claims, measured
 from tacit.papers.min2024.thm2.near import ABOUT, SPACES, About, extremes, near
 from tacit.papers.min2024.thm2.settings import NearAlignment
 
@@ -65,6 +66,7 @@ def run(config: NearAlignment, bench: Bench) -> Outcome:
     data = xr.concat(parts, "p").assign_coords(p=list(config.p))
     data = data.merge(bench.part("law", partial(shares_by_power, config, bench)))
     data = data.merge(bench.part("edges", partial(edges, config, bench)))
+    data = data.merge(bench.part("lemma5", partial(lemmas, config, bench)))
     return Outcome(data, tuple(claims(data, config, bench)))
 
 
@@ -108,6 +110,11 @@ def shares_by_power(config: NearAlignment, bench: Bench) -> xr.Dataset:
     return xr.Dataset(
         {"law_inward": (("own", "law_p"), share)}, coords={"own": list(OWN), "law_p": list(LAW_P)}
     )
+
+
+def lemmas(config: NearAlignment, bench: Bench) -> xr.Dataset:
+    """Lemma 5 at every p, on a hundredth of n draws."""
+    return measured(config.p, max(config.n // 100, 1), bench.generator("lemma5"))
 
 
 def saddle_share(p: float, own: int, D: int) -> float:
@@ -220,6 +227,7 @@ def claims(data: xr.Dataset, config: NearAlignment, bench: Bench) -> Iterator[Cl
             told = {"because": why, "where": where, "bar": bar}
             yield this_judge(id, text, expected, extreme, any_size=True, **told)
     yield law_claim(data, config, our_judge)
+    yield from lemma5_claims(data, judge)
 
 
 def edge_gap(data: xr.Dataset, about: About) -> xr.DataArray:

@@ -4,7 +4,7 @@
     P( min_{|d|<=1} F^(p)(x + (sqrt(2)+delta)/2 d) y > 0 )   <= 4 exp(-C D delta^2 / (8 K^2 alpha^2))
 
 Both are counted from exact radii. (The proof of the first ends at 4 exp(-C D rho^2/(4 K alpha^2)); the
-statement is the stronger one, and is what is tested.)
+statement is the stronger one, and is what is tested.) Where nothing is left to count, `min2024.tails` integrates.
 """
 
 import math

@@ -22,7 +22,7 @@ class Learned:
     init: float = 1e-7
     p: tuple[float, ...] = (1.0, 1.5, 2.1, 2.3, 3.0, 4.0, 8.0)
     repeats: int = 6
-    near: int = 20
+    near: int = 60
 
     def __post_init__(self) -> None:
         check_clusters(self.K, self.K1, self.D)

@@ -2,7 +2,8 @@
 
     P( min_{|d|<=1} F^(p)(x + (sqrt(2)-delta)/2 d) y <= 0 )  <= 2(K+1) exp(-C D delta^2/(2 alpha^2 K^2)), p > 2
 
-(The poster prints noise N(mu, alpha^2 I); its bound needs alpha^2/D, which is what is used here.)
+(The poster prints noise N(mu, alpha^2 I); its bound needs alpha^2/D, which is what is used here. Where it is far
+below 1, `min2024.tails` has the probabilities that are too rare to be counted.)
 
 **sqrt(2)/2 is the best radius.** Let k, l be clusters of different classes. The shift x -> x + mu_l - mu_k,
 of length sqrt(2), maps the law of cluster k onto that of l, and at radius r >= sqrt(2)/2 the two balls share
