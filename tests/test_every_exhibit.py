@@ -51,6 +51,7 @@ LONG = {
     "li2025.fig2cd",
     "li2025.fig3c",
     "li2025.lemma5",
+    "li2025.phase",
     "li2025.story",
     "li2025.thm4.5",
     "li2025.thm4.6",

@@ -4,8 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import save_file
 
+from tacit.certify import radius
 from tacit.errors import CallError, RunError
 from tacit.nets import MultiClassNet, TwoLayerNet, load_net
+from tacit.nets.head import head_of
 
 powers = st.sampled_from([1.0, 1.5, 2.0, 3.0, 4.0])
 
@@ -123,3 +125,24 @@ def test_the_gradient_is_finite_where_a_neuron_is_off() -> None:
     TwoLayerNet(w, torch.ones(1, dtype=torch.float64), p=1.5)(x).sum().backward()
     assert w.grad is not None
     assert torch.allclose(w.grad, torch.tensor([[1.0, 1.5]], dtype=torch.float64))
+
+
+def test_a_multi_class_net_keeps_its_power_in_a_file_and_as_a_head(tmp_path):
+    g = torch.Generator().manual_seed(0)
+    labels = torch.tensor([1.0, 1.0, -1.0, -1.0]).double()
+    net = MultiClassNet(torch.randn(4, 2, 5, generator=g).double(), labels, 3.0)
+    x = torch.randn(3, 5, generator=g).double()
+    tensors, meta = net.state()
+    save_file(tensors, tmp_path / "net.safetensors", metadata=meta)
+    assert load_net(tmp_path / "net.safetensors").p == 3.0
+    scores = head_of(net)(x)
+    torch.testing.assert_close(scores[:, 0] - scores[:, 1], net(x))
+    y = net(x).sign()
+    found = radius(net, x, y)
+    step = found.upper.unsqueeze(1) * torch.nn.functional.normalize(
+        torch.randn(3, 5, generator=g).double(), dim=1
+    )
+    safe = x + 0.999 * step * (found.lower / found.upper).unsqueeze(1)
+    assert (found.lower > 0).any()
+    assert (found.lower <= found.upper).all()
+    assert bool((y * net(safe) > 0).all())

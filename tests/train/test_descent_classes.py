@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -44,6 +45,33 @@ def test_a_multi_class_net_moves_as_under_torch(seed, steps):
     found = descend(net, x, z, step=0.3, steps=steps, loss="logistic").net
     assert torch.allclose(found.w, by_torch(net, x, z, 0.3, steps), rtol=1e-12, atol=1e-14)
     assert torch.equal(found.labels, net.labels)
+
+
+@pytest.mark.parametrize("p", [1.5, 2.0, 3.0, 4.0])
+def test_with_another_power_it_moves_as_its_own_forward_pass_does_under_autograd(p):
+    net, x, z = subclasses(3, (2,))
+    net = replace(net, p=p)
+    found = descend(net, x, z, step=0.3, steps=4, loss="logistic").net
+    w = net.w.clone()
+    for _ in range(4):
+        w.requires_grad_()
+        logits = replace(net, w=w).logits(x).flatten(0, 1)
+        (gradient,) = torch.autograd.grad(nn.functional.cross_entropy(logits, z.repeat(2)) * 2, w)
+        w = (w - 0.3 * gradient).detach()
+    torch.testing.assert_close(found.w, w, rtol=1e-10, atol=1e-12)
+
+
+def test_a_power_is_that_of_two_layer_nets_and_tiny_or_silent_weights_do_not_hurt():
+    net, x, z = subclasses(4)
+    net = replace(net, w=1e-7 * net.w, p=3.0)
+    hidden = TwoLayerNet(net.w.flatten(0, 1), torch.ones(K * H).double(), p=3.0).hidden(x)
+    torch.testing.assert_close(net.logits(x), hidden.unflatten(1, (K, H)).mean(2))
+    silent = replace(net, w=net.w.index_fill(0, torch.tensor([1]), 0.0))
+    found = descend(silent, x, z, step=0.3, steps=2, loss="logistic").net
+    assert torch.isfinite(found.w).all()
+    assert not found.w[1].any()
+    with pytest.raises(CallError, match=r"p=0\.5"):
+        replace(net, p=0.5)
 
 
 def test_adam_moves_a_multi_class_net_as_torch_does_and_the_record_is_of_all_points():

@@ -35,6 +35,7 @@ from tacit.nets import (
     SymmetricNet,
     TwoLayerNet,
 )
+from tacit.nets.head import head_of
 from tacit.nets.kinds import asked_of, kind_of
 from tacit.nets.tensors import TensorNet
 
@@ -128,7 +129,9 @@ def neighbour_radius(rule: NearestNeighbour, x: Rows, y: Labels, question: Quest
 
 
 def many_class_radius(net: MultiClassNet, x: Rows, y: Labels, question: Question) -> Radii:
-    """By structure: the net of li2025, Prop. 4.8, or any other."""
+    """By structure: the net of li2025, Prop. 4.8, any other of ReLU, or, with other powers, a head."""
+    if net.p > 1:
+        return head_radius(head_of(net), x, (signed(y) < 0).long(), question)
     only_l2(net, question)
     find = multiclass_radius if prop48_centres(net) is None else prop48_radius
     return find(net, x, signed(y))

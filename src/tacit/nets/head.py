@@ -15,6 +15,7 @@ from torch import Tensor
 
 from tacit.errors import RunError
 from tacit.nets.kinds import register
+from tacit.nets.multiclass import MultiClassNet
 from tacit.nets.poly_relu import PolyReLUNet
 from tacit.nets.saved import from_fields
 from tacit.nets.tensors import TensorNet
@@ -45,6 +46,14 @@ class Head(TensorNet):
         """The net's, and the class of each output."""
         tensors, meta = self.net.state()
         return tensors, meta | {"kind": KIND.name, "outputs": json.dumps(self.owner.tolist())}
+
+
+def head_of(net: MultiClassNet) -> Head:
+    """The multi-class net of li2025 as a head with the same scores; class 0 is the positive one."""
+    k, h, _ = net.w.shape
+    v = torch.eye(k, dtype=net.w.dtype, device=net.w.device).repeat_interleave(h, 1) / h
+    flat = PolyReLUNet(net.w.flatten(0, 1), v, p=net.p, normalize_input=False)
+    return Head(flat, (net.labels < 0).long())
 
 
 def class_scores(logits: Float[Tensor, "n K"], owner: Int64[Tensor, " K"]) -> Float[Tensor, "n C"]:

@@ -1,16 +1,20 @@
 """The multi-class net of li2025 (Section 4.2) and its reduction to two classes.
 
-f_j(x) = (1/h) sum_r relu(<w_jr, x>),   p = softmax(f),
-binary(x) = sum_{J+} p_j(x) - sum_{J-} p_j(x) = tanh(log_odds(x) / 2)
+f_j(x) = (1/h) sum_r relu(<w_jr, x>)^p / ||w_jr||^(p-1),   P = softmax(f),
+binary(x) = sum_{J+} P_j(x) - sum_{J-} P_j(x) = tanh(log_odds(x) / 2)
+
+The paper has p = 1. Other powers are min2024's activation in the paper's net: f is 1-homogeneous in w at every p.
 """
 
+import math
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from tacit.errors import RunError
+from tacit.base.linalg import power
+from tacit.errors import CallError, RunError
 from tacit.nets.kinds import register
 from tacit.nets.saved import from_fields
 from tacit.nets.tensors import TensorNet
@@ -18,15 +22,24 @@ from tacit.nets.tensors import TensorNet
 
 @dataclass(frozen=True)
 class MultiClassNet(TensorNet):
-    """w (..., k, h, D): h neurons for each of k subclasses; labels (k,) of +-1 say whose they are."""
+    """w (..., k, h, D): h neurons for each of k subclasses; labels (k,) of +-1 say whose they are; p >= 1."""
 
     w: Float[Tensor, "*e k h D"]
     labels: Float[Tensor, " k"]
+    p: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.p < math.inf:
+            raise CallError(f"p={self.p}: PolyReLU needs a finite p >= 1 (p = 1 is ReLU)")
 
     def logits(self, x: Float[Tensor, "*x n D"]) -> Float[Tensor, "*e n k"]:
         """f_j(x), j = 1..k."""
-        z = x @ self.w.flatten(-3, -2).mT
-        return z.clamp_min(0).unflatten(-1, self.w.shape[-3:-1]).mean(-1)
+        rows = self.w.flatten(-3, -2)
+        hidden = (x @ rows.mT).clamp_min(0)
+        if self.p > 1:  # ||w|| (z/||w||)^p: powers of small weights would underflow
+            size = rows.norm(dim=-1).unsqueeze(-2)
+            hidden = size * power(hidden / torch.where(size > 0, size, 1.0), self.p)
+        return hidden.unflatten(-1, self.w.shape[-3:-1]).mean(-1)
 
     def __call__(self, x: Float[Tensor, "*x n D"]) -> Float[Tensor, "*e n"]:
         """The log-odds of the positive class: the sign of `binary`, and it does not saturate."""
@@ -35,11 +48,6 @@ class MultiClassNet(TensorNet):
     def binary(self, x: Float[Tensor, "*x n D"]) -> Float[Tensor, "*e n"]:
         """F^binary of li2025: P(positive) - P(negative), in [-1, 1]."""
         return torch.tanh(self(x) / 2)
-
-    def state(self) -> tuple[dict[str, Tensor], dict[str, str]]:
-        """As of every net, and its exponent."""
-        tensors, meta = super().state()
-        return tensors, meta | {"p": "1.0"}
 
 
 def log_odds(logits: Float[Tensor, "*e n k"], labels: Float[Tensor, " k"]) -> Float[Tensor, "*e n"]:

@@ -32,6 +32,7 @@ EXHIBITS = exhibits_of(
     "story",
     "deep_story",
     "discovered",
+    "phase",
     "fig2cd",
     "fig10",
 )

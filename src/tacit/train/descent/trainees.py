@@ -11,6 +11,8 @@ No power of a small number is taken, so an init of 1e-7 is safe in float32. The 
 (Section 4.2) has f_j = (1/h) sum_r relu(<w_jr, x>) and the cross-entropy -log softmax(f)_z, so that
 
     dL/dw_jr = (1/(n h)) sum_i (softmax(f(x_i))_j - 1[z_i = j]) relu'(<w_jr, x_i>) x_i
+
+and with another power p, as above with v = 1/h and c_i = (softmax(f(x_i))_j - 1[z_i = j])/n.
 """
 
 from copy import deepcopy
@@ -21,6 +23,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from tacit.base.linalg import power
 from tacit.base.shapes import Numbers, Outputs, Rows, Sets
 from tacit.errors import CallError
 from tacit.nets import MultiClassNet, TensorNet, TwoLayerNet
@@ -147,18 +150,29 @@ class MultiClassTrainee:
 
     def gradients(self, x: Sets, y: Int[Tensor, "*x n"]) -> tuple[Float[Tensor, "*e"], State]:
         """Neurons as rows, as in w."""
-        w = self.state["w"]
+        w, p = self.state["w"], self.start.p
         k, h = w.shape[-3:-1]
         a = w.flatten(-3, -2) @ x.mT
-        slope = relu_slope(a, self.objective.at_kink).unflatten(-2, (k, h))
-        f = a.clamp_min_(0).unflatten(-2, (k, h)).mean(-2)
+        if p == 1:
+            slope = relu_slope(a, self.objective.at_kink).unflatten(-2, (k, h))
+            passed = a.clamp_min_(0).unflatten(-2, (k, h))
+        else:
+            size = w.norm(dim=-1)
+            r = a.clamp_min_(0).unflatten(-2, (k, h)).mul_(inverse(size).unsqueeze(-1))
+            slope = power(r, p - 1)
+            passed = r * slope * size.unsqueeze(-1)
+        f = passed.mean(-2)
         chance = torch.log_softmax(f, -2)
         z = y.expand(*f.shape[:-2], -1).unsqueeze(-2)
         loss = -chance.gather(-2, z).squeeze(-2).mean(-1)
         c = chance.exp_().scatter_(-2, z, 0.0)
         c.scatter_(-2, z, -c.sum(-2, keepdim=True))  # p_z - 1 would lose the digits of a small loss
-        pulls = slope.mul_(c.unsqueeze(-2)).mul_(1 / (h * x.shape[-2]))
-        return loss, {"w": (pulls.flatten(-3, -2) @ x).unflatten(-2, (k, h))}
+        pulls = slope.mul_(c.unsqueeze(-2)).mul_(p / (h * x.shape[-2]))
+        by_w = (pulls.flatten(-3, -2) @ x).unflatten(-2, (k, h))
+        if p > 1:
+            q = (passed @ c.unsqueeze(-1)).squeeze(-1).mul_((p - 1) / (h * x.shape[-2]))
+            by_w.addcmul_((q * inverse(size).square()).unsqueeze(-1), w, value=-1)
+        return loss, {"w": by_w}
 
 
 def rows_times(weights: Float[Tensor, "*e h"], rows: Float[Tensor, "*e h n"]) -> Outputs:

@@ -1,0 +1,1 @@
+"""`li2025.phase`: where the activation does what labels do."""
