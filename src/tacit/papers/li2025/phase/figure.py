@@ -70,18 +70,19 @@ def radii(axes: Axes, data: xr.Dataset, config: Phase, *, first: bool) -> None:
             markersize=5, label=f"$p$ = {p:g}",
         )  # fmt: skip
     line = np.linspace(0, 1.1 * max(config.sigma), 50)
-    for count, name, lift in (
-        (config.k, "centres", 0),
-        (int(data.labels), "groups", -5),
-        (2, "averages", 5),
-    ):
-        if name == "groups" and count in (2, config.k):
-            continue
-        value = np.array([group_radius(config, count, s) for s in line])
-        axes.plot(line, value, **THEORY)
+    counts = {"centres": config.k, "groups": int(data.labels), "averages": 2}
+    if counts["groups"] in (2, config.k):
+        counts.pop("groups")
+    lines = {
+        name: np.array([group_radius(config, count, s) for s in line])
+        for name, count in counts.items()
+    }
+    # lines that end close to each other have their names one above the other
+    for rank, name in enumerate(sorted(lines, key=lambda name: lines[name][-1])):
+        axes.plot(line, lines[name], **THEORY)
         axes.annotate(
-            name, (line[-1], value[-1]), xytext=(2, lift), textcoords="offset points", va="center",
-            fontsize=8,
+            name, (line[-1], lines[name][-1]), xytext=(2, 6 * (rank - 1)), textcoords="offset points",
+            va="center", fontsize=8,
         )  # fmt: skip
     if s_meet(config.k) * unit < line[-1]:
         axes.axvline(s_meet(config.k) * unit, color="0.6", linewidth=0.8)

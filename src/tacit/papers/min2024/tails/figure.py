@@ -57,7 +57,11 @@ def truth_panel(axes: Axes, data: xr.Dataset, config: Tails, name: str) -> None:
     axes.set_xticks([0, 3, 6, 9, 12], ["1", *(f"$10^{{-{t}}}$" for t in (3, 6, 9, 12))])
     axes.minorticks_off()
     top = float(-data[name].min()) / math.log(10)
-    axes.set(ylim=(6 * max(top, 1), 0), xlabel="printed bound, $C$ = 1/2", title=title)
+    axes.set(
+        ylim=((30 if name in PERTURBED else 6) * max(top, 1), 0),
+        xlabel="printed bound, $C$ = 1/2",
+        title=title,
+    )
     axes.set_ylabel("probability")
     axes.legend(loc="lower left", fontsize="small", ncols=2)
 
