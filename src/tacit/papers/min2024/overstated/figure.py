@@ -77,8 +77,8 @@ def cost_panel(axes: Axes, data: xr.Dataset, letter: str) -> None:
                 int(place.cost.sel(attack=attack)), worst, linestyle="none", markersize=6.5, **drawn
             )
             if face is None and attack not in SHOWN:  # the legend names the others
-                axes.annotate(LABELS[attack], (int(place.cost.sel(attack=attack)), worst), xytext=(6, 4),
-                              textcoords="offset points", fontsize="x-small")  # fmt: skip
+                axes.annotate(LABELS[attack], (int(place.cost.sel(attack=attack)), worst), rotation=30,
+                              xytext=(4, 4), textcoords="offset points", fontsize="x-small")  # fmt: skip
     axes.axhline(CHEAP, linestyle="--", color="0.35", linewidth=1.2)
     axes.set(xscale="log", yscale="log", ylim=(FLOOR / 1.5, 1.6))
     low, high = axes.get_xlim()
