@@ -168,7 +168,7 @@ def test_theorem_2_as_printed_differs_and_as_corrected_holds(bench):
     why = {claim.id: (claim.source, claim.deterministic) for claim in outcome.claims}
     assert why["average.p1"] == ("formula", thm2.PROOF)
     assert why["average.p3"] == why["centre.any"] == ("formula", thm2.COUNTER)
-    assert {why[id] for id in holds - {"average.p1"}} == {("check", thm2.SEARCH)}
+    assert {why[id] for id in near - {"average.p1"}} == {("check", thm2.SEARCH)}
     saddle = next(claim for claim in outcome.claims if claim.id == "average.saddle")
     assert (saddle.n, saddle.over) == (16_000, "neighbours")
     assert saddle.interval[0] <= saddle.measured <= saddle.interval[1]
