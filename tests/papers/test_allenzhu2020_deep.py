@@ -331,6 +331,16 @@ def test_rows_that_were_not_run_are_left_out_and_named():
     assert [m.id for m in made["strict"].members] == ["linf8.random"]
 
 
+def test_a_resnet_16_brings_the_deeper_net_that_it_is_compared_with():
+    config = Table(attackers=("linf8", "l2one"), starts=("clean",), sixteen="l2one")
+    assert config.nets == ("clean", "linf8.clean", "l2one.clean", "l2one", "l2one.sixteen")
+    assert Table(starts=("random",), sixteen="l2one").nets.count("l2one") == 1
+    made = {c.id: c for c in claims(invented(config), config, new_bench(scale="paper"))}
+    assert made["sixteen"].verdict == "as predicted"
+    assert [m.id for m in made["remark8.1"].members] == ["l2one.robust", "l2one.clean"]
+    assert made["remark8.1"].text.endswith("(tried with l2(1, 0.25) alone)")
+
+
 def test_a_smaller_net_cannot_judge_the_numbers():
     config = Table(depth=10, side=16, attackers=("linf8",), starts=("random",))
     made = {c.id: c for c in claims(invented(config), config, new_bench())}

@@ -142,6 +142,8 @@ def remark(judge: Judge, rows: dict[tuple[str, str], xr.Dataset], config: Table)
     judge = judge.but(bar=f"ours: {100 * SAME:.0f} points for 'does not affect'")
     text = "starting from the clean net changes neither robust nor clean accuracy"
     both = [name for name in EVERY if (name, "") in rows and (name, "clean") in rows]
+    if 0 < len(both) < len(EVERY):
+        text += f" (tried with {', '.join(map(told, both))} alone)"
     if not both:
         why = f"not run here: both starts, with starts=random,clean (this has {','.join(config.starts)})"
         return judge.cannot("remark8.1", text, Expected(min=8.0), why)

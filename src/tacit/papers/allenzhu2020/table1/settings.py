@@ -21,7 +21,8 @@ EVERY: tuple[AttackerName, ...] = ("linf4", "linf8", "l2half", "l2one")
 class Table(Deep):
     """Table 1: the clean net, and nets trained against each of `attackers` from each of `starts`.
 
-    A ResNet-16 is trained against `sixteen` besides. All are tried on `points` test images with the attacker of
+    A ResNet-16 is trained against `sixteen` besides, from random weights, and the deeper net that it is compared
+    with. All are tried on `points` test images with the attacker of
     their training (the clean net with all four); what it leaves of the first `strong` images, with
     `strong_steps` steps from each of `strong_starts` random starts; and in linf `strict` images with the strict
     attack: `strict_steps` steps of APGD each, `restarts` random starts of the margin, and `queries` queries.
@@ -54,8 +55,9 @@ class Table(Deep):
         """The names of all nets (`deep.nets`), the clean one first."""
         ways = {"random": "", "clean": ".clean"}
         robust = [f"{a}{ways[start]}" for start in self.starts for a in self.attackers]
-        more = [] if self.sixteen == "none" else [f"{self.sixteen}.sixteen"]
-        return ("clean", *robust, *more)
+        if self.sixteen != "none":
+            robust += [self.sixteen, f"{self.sixteen}.sixteen"]
+        return ("clean", *dict.fromkeys(robust))
 
     def tried_by(self, net: str) -> tuple[str, ...]:
         """The attackers of a net's rows: all four for the clean one, its own for others."""
