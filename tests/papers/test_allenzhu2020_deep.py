@@ -338,7 +338,7 @@ def test_a_resnet_16_brings_the_deeper_net_that_it_is_compared_with():
     made = {c.id: c for c in claims(invented(config), config, new_bench(scale="paper"))}
     assert made["sixteen"].verdict == "as predicted"
     assert [m.id for m in made["remark8.1"].members] == ["l2one.robust", "l2one.clean"]
-    assert made["remark8.1"].text.endswith("(tried with l2(1, 0.25) alone)")
+    assert made["remark8.1"].statement.endswith("(tried with l2(1, 0.25) alone)")
 
 
 def test_a_smaller_net_cannot_judge_the_numbers():
