@@ -19,7 +19,7 @@ STARTS = {
     "none": "clean\ntraining",
     "": "adversarial,\nfrom random",
     "clean": "adversarial,\nfrom clean net",
-    "sixteen": "the same,\nResNet-16",
+    "sixteen": "from random,\nResNet-16",
 }
 ATTACKS = {"own": "attacker of the training", "strong": "longer, restarts", "strict": "strict"}
 DARK = 0.4  # text on cells of more robust accuracy is white
