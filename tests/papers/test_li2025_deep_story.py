@@ -50,12 +50,12 @@ def test_all_rows_start_from_the_same_convolutions():
         for mine, other in zip(net.convolutions, nets["two"].convolutions, strict=True):
             assert torch.equal(mine.weight, other.weight)
     assert {row: net.head.out_features for row, net in nets.items()} == {
-        "two": 2, "head": 2, "throughout": 2, "ten": 10, "both": 10, "discovered": 10, "adversarial": 2,
+        "two": 2, "head": 2, "control": 2, "throughout": 2, "ten": 10, "both": 10, "discovered": 10,
+        "adversarial": 2,
     }  # fmt: skip
-    assert {row for row, net in nets.items() if isinstance(net, PolyHeadResNet18)} == {
-        "head",
-        "both",
-    }
+    heads = {row: net.poly.p for row, net in nets.items() if isinstance(net, PolyHeadResNet18)}
+    assert heads == {"head": 3, "control": 1, "both": 3}
+    assert torch.equal(nets["head"].poly.weight, nets["control"].poly.weight)
     assert {row: net.power for row, net in nets.items() if net.power != 1} == {"throughout": 2}
     other = start_of(SMOKE, bench, images, "two", 4)
     assert not torch.equal(other.stem.weight, nets["two"].stem.weight)
@@ -302,6 +302,15 @@ def test_more_robust_but_not_by_half_is_not_the_same_thing():
 def test_a_gain_with_other_filters_is_not_the_same_thing():
     data = world({"two": TWO, "ten": HARD, "adversarial": HARD}, kinship={"ten": 0.1})
     assert judged(data)["same.ten"] == "not as predicted"
+
+
+def test_what_a_larger_head_gains_is_not_the_gain_of_its_power():
+    """The control promises nothing itself; the head is judged against it."""
+    for control, verdict in ((TWO, "as predicted"), ([0.9, 0.8, 0.6], "not as predicted")):
+        found = judged(world({**SHARES, "control": control}))
+        assert found["power"] == verdict
+        assert not any(id.endswith(".control") for id in found)
+    assert "power" not in judged(world(SHARES))
 
 
 def test_masked_gradients_are_named():

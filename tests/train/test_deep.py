@@ -15,7 +15,7 @@ from tacit.attack.inner import Ball
 from tacit.base.recording import WARM
 from tacit.data.images import load_images
 from tacit.errors import CallError, RunError
-from tacit.nn import PreActResNet, ResNet18
+from tacit.nn import PolyHeadResNet18, PreActResNet, ResNet18
 from tacit.train import Recipe, Watch, fit
 from tacit.train.deep import fit as fitting
 from tacit.train.deep import step as stepping
@@ -160,10 +160,21 @@ def test_the_radius_grows_with_the_steps(monkeypatch):
     assert asked == pytest.approx([1 / 6, 2 / 6, 3 / 6, 4 / 6, 5 / 6, 1.0])
 
 
-@pytest.mark.parametrize("ball", [None, LINF, SMOOTH])
-def test_a_step_reads_nothing_on_the_host(ball):
+def power_net() -> ResNet18:
+    return ResNet18(4, width=8, power=2)
+
+
+def head_net() -> PolyHeadResNet18:
+    return PolyHeadResNet18(4, width=8, hidden=8)
+
+
+@pytest.mark.parametrize(
+    ("ball", "make"),
+    [(None, net), (LINF, net), (SMOOTH, net), (LINF, power_net), (LINF, head_net)],
+)
+def test_a_step_reads_nothing_on_the_host(ball, make):
     recipe = Recipe(epochs=1, batch=16, ball=ball)
-    training = Training(net(), shelf_of(X, Y, recipe, "cpu"), recipe, "cpu", deterministic=False)
+    training = Training(make(), shelf_of(X, Y, recipe, "cpu"), recipe, "cpu", deterministic=False)
     training.begin(0, epoch_of(50, recipe, fitting.stream(0)), 0)
     with NoHostReads():
         training.step()

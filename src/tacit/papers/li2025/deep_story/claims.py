@@ -30,6 +30,7 @@ from tacit.papers.li2025.fig3b.settings import CIFAR10
 NAMES = {
     "two": "2 labels",
     "head": "a PolyReLU head",
+    "control": "the same head with ReLU",
     "throughout": "PolyReLU throughout",
     "ten": "10 labels",
     "both": "10 labels and a PolyReLU head",
@@ -70,10 +71,13 @@ def too_small(config: DeepStory) -> bool:
 def claims(data: xr.Dataset, config: DeepStory, bench: Bench) -> Iterator[Claim]:
     """Question by question, row by row; then what holds for the measurements themselves."""
     judge = bench.claims(WHERE, source="ours", bar="ours: above 0", regime=regime_of(config))
-    rows = [str(row) for row in data.row.values if row != "two"]
+    every = [str(row) for row in data.row.values]
+    rows = [row for row in every if row not in ("two", "control")]  # a control promises nothing
     for question in (robustness, price, averaging, purity):
         for row in rows:
             yield question(judge, data, row, config)
+    if {"head", "control"} <= set(every):
+        yield power(judge, data, config)
     if "adversarial" in rows:
         for row in rows:
             if row != "adversarial":
@@ -117,6 +121,13 @@ def robustness(judge: Judge, data: xr.Dataset, row: str, config: DeepStory) -> C
         rand = float(data.rand.sel(row=row).mean())
         text += f" (adjusted Rand index of its labels with the classes: {rand:.2f})"
     return told(judge, f"robust.{row}", text, more, robust_gain(data, row), config, NOTHING)
+
+
+def power(judge: Judge, data: xr.Dataset, config: DeepStory) -> Claim:
+    """What the head gains is its power's, not that of a further layer."""
+    radii = listed(comparable(data, "head", "control"))
+    text = f"{NAMES['head']}: robust accuracy less that of {NAMES['control']}, mean over l2 radii {radii or '-'}"
+    return told(judge, "power", text, more, robust_gain(data, "head", "control"), config, NOTHING)
 
 
 def price(judge: Judge, data: xr.Dataset, row: str, config: DeepStory) -> Claim:

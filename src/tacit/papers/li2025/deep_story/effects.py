@@ -28,9 +28,9 @@ SHARE = (0.0, 1.0)
 HALF_OF_GAIN = 0.5
 
 
-def comparable(data: xr.Dataset, row: str) -> list[float]:
-    """The radii at which `two` and the row are neither both at 0 nor both at 1, to EXTREME."""
-    mean = data.kept.sel(row=["two", row]).mean(("seed", "point")).sel(radius=data.radius > 0)
+def comparable(data: xr.Dataset, row: str, base: str = "two") -> list[float]:
+    """The radii at which `base` and the row are neither both at 0 nor both at 1, to EXTREME."""
+    mean = data.kept.sel(row=[base, row]).mean(("seed", "point")).sel(radius=data.radius > 0)
     apart = (mean.max("row") > EXTREME) & (mean.min("row") < 1 - EXTREME)
     return [float(r) for r in mean.radius[apart]]
 
@@ -41,12 +41,12 @@ def robust(data: xr.Dataset, row: str, radii: list[float]) -> np.ndarray:
     return kept.mean("radius").transpose("seed", "point").values
 
 
-def robust_gain(data: xr.Dataset, row: str) -> Estimate | None:
-    """Against `two`, over the comparable radii; None where there are none."""
-    radii = comparable(data, row)
+def robust_gain(data: xr.Dataset, row: str, base: str = "two") -> Estimate | None:
+    """Against `base`, over the comparable radii; None where there are none."""
+    radii = comparable(data, row, base)
     if not radii:
         return None
-    return one_or_more(robust(data, row, radii) - robust(data, "two", radii))
+    return one_or_more(robust(data, row, radii) - robust(data, base, radii))
 
 
 def past_half(data: xr.Dataset, row: str, *, of: int = 1) -> Estimate | None:

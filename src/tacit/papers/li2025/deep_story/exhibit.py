@@ -3,7 +3,7 @@ r"""Do activation, labels and adversarial training do the same thing in a deep n
 min2024 makes a shallow net robust by its activation, li2025 by its labels, allenzhu2020 a deep one by adversarial
 training; frei2023 and min2025 say what is wrong with a net that none of this touched: it averages. Here one deep
 net, a ResNet-18, has each treatment in turn, on one task: the first five classes against the last five. Each row
-of the table is such a net, seven in all (`nets`), compared with the one of 2 labels in what the papers measure
+of the table is such a net, eight in all (`nets`), compared with the one of 2 labels in what the papers measure
 (`measured`, `effects`): robust accuracy, its price, averaging, purity of features. None of it is in a paper but
 the order of `two` and `ten` (li2025, Figure 3). The predictions are ours: what works in a shallow net works here,
 and does what adversarial training does.

@@ -26,13 +26,17 @@ from tacit.papers.li2025.fig3b.figure import TITLES
 LABELS = {
     "two": "2 labels",
     "head": "PolyReLU head",
+    "control": "ReLU head",
     "throughout": "PolyReLU throughout",
     "ten": "10 labels",
     "both": "10 labels, PolyReLU head",
     "discovered": "10 discovered labels",
     "adversarial": "adversarial training",
 }
-STYLE = {str(row): (f"C{k}", MARKERS[k]) for k, row in enumerate(EVERY)} | {"two": ("0.5", "s")}
+STYLE = {
+    **{str(row): (f"C{k}", (MARKERS + "P")[k]) for k, row in enumerate(EVERY)},
+    "two": ("0.5", "s"),
+}
 BETTER, WORSE, OPEN = "#cfe8d5", "#f6d3cc", "white"
 Change = Callable[[xr.Dataset, str], Estimate | None]
 

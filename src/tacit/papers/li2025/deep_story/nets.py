@@ -1,10 +1,11 @@
 r"""The nets of the table: how each starts and what it is told.
 
-All are ResNet-18s, at one seed from the same convolutions and with the same batches. Three of them have another
+All are ResNet-18s, at one seed from the same convolutions and with the same batches. Four of them have another
 activation or head:
 
     head, both    `PolyHeadResNet18`: the pooled features, centred and scaled by a batch norm, then PolyReLU
                   neurons ||c|| ||w_j|| relu(cos(w_j, c))^p, p = 3 as in min2024, then a linear layer
+    control       the same head at p = 1, which is ReLU
     throughout    relu(z)^power where z comes out of a batch norm: at the stem and inside blocks. What blocks put
                   out has plain ReLU, else powers would pile up along identity shortcuts. power = 2 and not 3:
                   for standard normal z the fourth moment of relu(z)^p is 6, 23 and 92 times its squared second
@@ -35,7 +36,7 @@ from tacit.train.deep.recipe import Recipe
 
 HALF = CLASSES // 2  # classes a half, and subclasses a half
 LENGTH = 2.5  # of all inner steps together, in radii: Madry et al. (2018)
-POLY = ("head", "both")
+POLY = ("head", "control", "both")
 FINE = ("ten", "both", "discovered")
 
 Features = Callable[[Tensor], Tensor]
@@ -58,7 +59,12 @@ def start_of(
     stream, labels = bench.generator("net", seed=seed), CLASSES if row in FINE else 2
     if row in POLY:
         net: LayeredNet = PolyHeadResNet18(
-            labels, images.channels, config.width, config.hidden, config.p, stream
+            labels,
+            images.channels,
+            config.width,
+            config.hidden,
+            1 if row == "control" else config.p,
+            stream,
         )
     else:
         power = config.power if row == "throughout" else 1

@@ -13,10 +13,13 @@ from tacit.papers._shared.checks import (
 )
 from tacit.papers.li2025.fig3b.settings import Dataset, Schedule
 
-Row = Literal["two", "head", "throughout", "ten", "both", "discovered", "adversarial"]
+Row = Literal[
+    "two", "head", "control", "throughout", "ten", "both", "discovered", "adversarial"
+]  # fmt: skip
 EVERY: tuple[Row, ...] = (
     "two",
     "head",
+    "control",
     "throughout",
     "ten",
     "both",
@@ -30,7 +33,8 @@ CLASSES = 10  # of each data set that there is: five and five
 class DeepStory:
     """ResNet-18s of `width`, one for each of `rows` and each repeat: first five classes against last five.
 
-    `two`: 2 labels. `head`: a head of `hidden` PolyReLU neurons of degree `p`. `throughout`: relu(z)^`power`
+    `two`: 2 labels. `head`: a head of `hidden` PolyReLU neurons of degree `p`; `control`: the same head of plain
+    ReLU neurons, so that a gain of `head` can be told from that of a larger head. `throughout`: relu(z)^`power`
     wherever z is batch-normalised. `ten`: 10 labels; `both`: with that head too. `discovered`: 2 labels, then
     anew with 5 labels a class that k-means finds in the features. `adversarial`: 2 labels, l2 `ball`, in
     `inner` steps, for `hard_epochs`; all others are clean, for `epochs`.
