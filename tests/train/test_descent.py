@@ -13,6 +13,9 @@ from tacit.data import min2024_mixture
 from tacit.errors import CallError, RunError
 from tacit.nets import TwoLayerNet
 from tacit.train import descend
+from tacit.train.descent import descend as loop
+from tacit.train.descent import replayed
+from tacit.train.descent.trainees import ModuleTrainee, Objective
 
 D, N = 5, 14
 
@@ -328,3 +331,62 @@ def test_bad_calls_are_refused_in_the_users_words():
     for subject, at, label, settings, words in cases:
         with pytest.raises(CallError, match=words):
             descend(subject, at, label, **settings)
+
+
+def recorded_on_a_cpu(step):
+    """What a recording does, without a GPU: a few steps on the way, then one at each call."""
+    for _ in range(3):
+        step()
+    return step
+
+
+@pytest.mark.parametrize("batch", [None, 4])
+@pytest.mark.parametrize("p", [1.0, 3.0])
+def test_a_replayed_descent_is_the_plain_one(p, batch, monkeypatch):
+    """14 points in batches of 4: the last of an epoch has 2, which no recording of 4 fits."""
+    x, y = points(2)
+    net = two_layer(2, p=p)
+    length = {"epochs": 3} if batch else {"steps": 7}
+
+    def ended():
+        return descend(
+            net, x, y, step=0.2, loss="logistic", batch=batch, generator=generator(), record=(5,),
+            weight_decay=0.1, **length,
+        )  # fmt: skip
+
+    plain = ended()
+    monkeypatch.setattr(replayed, "recorded", recorded_on_a_cpu)
+    monkeypatch.setattr(loop, "may_record", lambda *_: True)
+    replays = ended()
+    for one, other in ((plain.net, replays.net), (plain.history[0].net, replays.history[0].net)):
+        assert torch.equal(one.w, other.w)
+        assert torch.equal(one.v, other.v)
+
+
+def test_only_closed_forms_without_moving_points_are_recorded():
+    objective = Objective("exp", 0.0, 0.0)
+    own = replayed.TwoLayerTrainee(two_layer(), objective)
+    torchs = ModuleTrainee(AsModule(two_layer()), objective)
+    assert replayed.may_record(own, "sgd", "cuda", None)
+    assert not replayed.may_record(own, "sgd", "cpu", None)
+    assert not replayed.may_record(own, "adam", "cuda", None)
+    assert not replayed.may_record(own, "sgd", "cuda", lambda *_: points()[0])
+    assert not replayed.may_record(torchs, "sgd", "cuda", None)
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("batch", [None, 4])
+@pytest.mark.parametrize("p", [1.0, 3.0])
+def test_on_a_gpu_a_recorded_descent_follows_the_cpus(p, batch):
+    x, y = points(3)
+    net = two_layer(3, p=p)
+    length = {"epochs": 9} if batch else {"steps": 40}
+    ends = [
+        descend(
+            net.to(d), x.to(d), y.to(d), step=0.2, loss="logistic", batch=batch, generator=generator(),
+            **length,
+        ).net
+        for d in ("cpu", "cuda")
+    ]  # fmt: skip
+    torch.testing.assert_close(ends[1].w.cpu(), ends[0].w, rtol=1e-9, atol=1e-12)
+    torch.testing.assert_close(ends[1].v.cpu(), ends[0].v, rtol=1e-9, atol=1e-12)

@@ -12,6 +12,7 @@ members of an ensemble: one tensor program trains them all, each as it would be 
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 import torch
@@ -20,8 +21,9 @@ from torch import Tensor
 
 from tacit.errors import CallError, RunError
 from tacit.train.descent.checks import check_length, check_settings, trainee_of
+from tacit.train.descent.replayed import may_record, replayed
 from tacit.train.descent.trainees import Objective, Trainee
-from tacit.train.descent.updates import Optimizer, updater
+from tacit.train.descent.updates import Optimizer, Update, updater
 from tacit.train.losses import LossName
 
 Net = TypeVar("Net")
@@ -88,23 +90,18 @@ def descend(
     count = check_length(steps, epochs, batch, x.shape[-2], generator)
     if not all(0 <= k <= count for k in record):
         raise CallError(f"record={sorted(record)}: the steps that can be kept are 0 to {count}")
-    update = updater(optimizer, step)
+    plain = partial(one_step, trainee, updater(optimizer, step), weight_decay)
+    move = (
+        replayed(plain, trainee.state, x, y, batch)
+        if may_record(trainee, optimizer, x.device.type, perturb)
+        else lambda rows: plain(*shown(x, y, rows, trainee, perturb))
+    )
     history: list[Moment[Any]] = []
     seen: list[Tensor] = []
-    for k, rows in enumerate(batches(x.shape[-2], batch, count, generator), 1):
+    for k, rows in enumerate(batches(x.shape[-2], batch, count, generator, x.device), 1):
         if k - 1 in record:
             history.append(moment(trainee, k - 1, x, y))
-        here = (x, y) if rows is None else (x[..., rows.to(x.device), :], y[..., rows.to(x.device)])
-        if perturb is not None:
-            here = (moved(perturb(trainee.net(), *here), here[0]), here[1])
-        value, gradients = trainee.gradients(*here)
-        seen.append(value)
-        if weight_decay:
-            gradients = {
-                name: gradient.add(trainee.state[name], alpha=weight_decay)
-                for name, gradient in gradients.items()
-            }
-        update("net", [trainee.state[name] for name in gradients], list(gradients.values()))
+        seen.append(move(rows))
         if k % LOOK == 0 or k == count:
             look(trainee, seen, k)
             seen = []
@@ -113,8 +110,29 @@ def descend(
     return Descended(trainee.net(), tuple(history))
 
 
+def one_step(trainee: Trainee, update: Update, weight_decay: float, x: Tensor, y: Tensor) -> Tensor:
+    """Move the trainee once on these points; their mean loss before it."""
+    value, gradients = trainee.gradients(x, y)
+    if weight_decay:
+        gradients = {
+            name: gradient.add(trainee.state[name], alpha=weight_decay)
+            for name, gradient in gradients.items()
+        }
+    update("net", [trainee.state[name] for name in gradients], list(gradients.values()))
+    return value
+
+
+def shown(
+    x: Tensor, y: Tensor, rows: Tensor | None, trainee: Trainee, perturb: Perturb | None
+) -> tuple[Tensor, Tensor]:
+    """The points of a step: all, or these rows; as given, or moved."""
+    if rows is not None:
+        x, y = x[..., rows, :], y[..., rows]
+    return (x, y) if perturb is None else (moved(perturb(trainee.net(), x, y), x), y)
+
+
 def batches(
-    n: int, batch: int | None, count: int, generator: torch.Generator | None
+    n: int, batch: int | None, count: int, generator: torch.Generator | None, device: torch.device
 ) -> Iterator[Int[Tensor, " B"] | None]:
     """The rows of each of `count` steps: all (None), or the next batch of a fresh order in each epoch."""
     if batch is None:
@@ -125,7 +143,7 @@ def batches(
         order = torch.randperm(
             n, generator=generator, device=generator.device if generator else None
         )
-        parts = order.split(batch)[:left]
+        parts = order.to(device).split(batch)[:left]
         left -= len(parts)
         yield from parts
 

@@ -192,8 +192,9 @@ def set_batches(
     if batch is not None and not 1 <= batch <= len(x):
         raise CallError(f"batch={batch}: it is 1 to {len(x)}, the number of points")
     while True:
-        for rows in orders(len(x), batch, 1 if batch is None else -(-len(x) // batch), generator):
-            yield (x, y) if rows is None else (x[rows.to(x.device)], y[rows.to(x.device)])
+        steps = 1 if batch is None else -(-len(x) // batch)
+        for rows in orders(len(x), batch, steps, generator, x.device):
+            yield (x, y) if rows is None else (x[rows], y[rows])
 
 
 def taken(source: Iterator[Batch], steps: int, count: int, done: int) -> Iterator[Batch]:

@@ -21,8 +21,12 @@ from functools import partial
 import numpy as np
 import torch
 import xarray as xr
+from jaxtyping import Float
+from torch import Tensor
 
 from tacit.attack import pgd
+from tacit.base.linalg import span_axes
+from tacit.base.threads import cores, side_by_side
 from tacit.data import Samples
 from tacit.lab import Bench, Outcome
 from tacit.measure.distance.bundled import bundled
@@ -57,7 +61,7 @@ def run(config: Released, bench: Bench) -> Outcome:
 
 def one_ensemble(config: Released, bench: Bench, p: float, seed: int) -> xr.Dataset:
     """SGD's nets for all alphas, the flow's, and what is read off both."""
-    drawn = [draw_one(config, bench, alpha, seed) for alpha in config.alpha]
+    drawn = side_by_side(partial(draw_one, config, bench, seed=seed), config.alpha, cores())
     x, y = (
         torch.stack([getattr(each.train, name) for each in drawn]).to(bench.device)
         for name in ("x", "y")
@@ -70,52 +74,64 @@ def one_ensemble(config: Released, bench: Bench, p: float, seed: int) -> xr.Data
         TwoLayerNet(w, v, p=p), x, y, step=config.step, epochs=config.epochs, batch=config.batch,
         generator=bench.generator("fig2_sgd", "order", seed=seed), record=(config.steps,),
     ).history[-1]  # fmt: skip
-    columns: dict[str, list[object]] = {}
-    for i, each in enumerate(drawn):
+
+    def measured(i: int) -> dict[str, object]:
+        """Of one alpha."""
         net = TwoLayerNet(ended.net.w[i].double().cpu(), ended.net.v[i].double().cpu(), p=p)
-        log_loss = float(ended.loss[i].double().log())
-        few = bundled(net)
-        values = of_net(few.net, each.mixture, each.test) | {
-            "log_loss": log_loss,
-            "merge_error": few.error,
-            "zero": from_zero(few.net, each.test, config),
-        }
-        flow = by_flow(config, bench, each, p, log_loss, seed)
-        values |= {f"flow_{name}": flow[name] for name in ("distance", "lower", "upper")}
-        for name, value in values.items():
-            columns.setdefault(name, []).append(value)
+        return of_pair(config, drawn[i], net, float(ended.loss[i].double().log()), seed, x[i], y[i])
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FlowWarning)  # fig2 counts flows that stop early
+        found = side_by_side(measured, range(len(drawn)), cores())
     dims = {
         "distance": ("end",), "flow_distance": ("end",), "within": ("sign",), "zero": ("radius",),
         **dict.fromkeys(("lower", "upper", "flow_lower", "flow_upper"), ("point",)),
     }  # fmt: skip
     return xr.Dataset(
-        {name: (("alpha", *dims.get(name, ())), np.array(each)) for name, each in columns.items()}
+        {
+            name: (("alpha", *dims.get(name, ())), np.array([each[name] for each in found]))
+            for name in found[0]
+        }
     )
 
 
-def by_flow(
-    config: Released, bench: Bench, drawn: Drawn, p: float, log_loss: float, seed: int
+def of_pair(
+    config: Released,
+    drawn: Drawn,
+    net: TwoLayerNet,
+    log_loss: float,
+    seed: int,
+    x: Float[Tensor, "n D"],
+    y: Float[Tensor, " n"],
 ) -> dict[str, object]:
-    """The same of the flow's net at that loss."""
-    start = TwoLayerNet(drawn.w.to(bench.device), drawn.v.to(bench.device), p=p)
-    x, y = drawn.train.x.to(bench.device), drawn.train.y.to(bench.device)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FlowWarning)  # fig2 counts flows that stop early
-        net = gradient_flow(
-            start, x, y, until=Until(log_loss=log_loss), scout=SCOUTS * config.K, seed=seed
-        ).net
-    return of_net(replace(net, w=net.w.cpu(), v=net.v.cpu()), drawn.mixture, drawn.test)
+    """What is read off SGD's net, and off the flow's from the same weights at that loss on the same (x, y)."""
+    few = bundled(net)
+    start = TwoLayerNet(drawn.w.to(x.device), drawn.v.to(x.device), p=net.p)
+    until = Until(log_loss=log_loss)
+    flowed = gradient_flow(start, x, y, until=until, scout=SCOUTS * config.K, seed=seed).net
+    flow = of_net(replace(flowed, w=flowed.w.cpu(), v=flowed.v.cpu()), drawn.mixture, drawn.test)
+    return of_net(few.net, drawn.mixture, drawn.test) | {
+        "log_loss": log_loss,
+        "merge_error": few.error,
+        "zero": from_zero(few.net, drawn.test, config),
+        **{f"flow_{name}": flow[name] for name in ("distance", "lower", "upper")},
+    }
 
 
 def from_zero(net: TwoLayerNet, test: Samples, config: Released) -> list[float]:
-    """The share of points that the released attack leaves at each radius; at radius 0, the accuracy."""
+    """The share of points that the released attack leaves at each radius; at radius 0, the accuracy.
+
+    From zero it never leaves x + span(W), where gradients lie: it walks in coordinates of that span.
+    """
+    axes = span_axes(net.w)
+    net, x = replace(net, w=net.w @ axes), test.x @ axes
     left = []
     for radius in config.radius:
         if radius == 0:
-            left.append(float((test.y * net(test.x) > 0).double().mean()))
+            left.append(float((test.y * net(x) > 0).double().mean()))
             continue
         found = pgd(
-            net, test.x, test.y, [radius], starts=("zero",), steps=config.attack_steps,
+            net, x, test.y, [radius], starts=("zero",), steps=config.attack_steps,
             step=config.attack_step / radius,
         )  # fmt: skip
         left.append(float(found.robust_accuracy[0]))
