@@ -136,6 +136,10 @@ def test_the_released_attack_walks_to_its_own_centre():
         ("distance", lambda a: a + 0.3, "distance.p1", "not as predicted"),
         ("distance", lambda a: a + 0.3, "flow.distance.p3", "not as predicted"),
         ("flow_lower", lambda a: a / 2, "flow.radius.p3", "not as predicted"),
+        ("distance", lambda a: 0.1 - a, "distance.rises", "differs"),
+        ("least", lambda a: a / 4, "all.p3", "differs"),
+        ("lower", lambda a: a / 2, "radius.p1", "differs"),
+        ("lower", lambda a: a / 2, "robust.p3", "differs"),
         ("within", lambda a: a * 0.9, "learned.p1", "differs"),
         ("within", lambda a: a * 0.9, "learned.p3", "differs"),
         ("zero", lambda a: a * 0, "zero.p3", "not as predicted"),
@@ -159,6 +163,17 @@ def test_every_claim_can_fail(name, change, id, verdict):
 def test_what_is_refused(settings, words):
     with pytest.raises(CallError, match=words):
         replace(SMALL, **settings)
+
+
+def test_one_net_of_each_alpha_is_enough():
+    """As many nets as the released size has, of one seed."""
+    alpha = [0.01 * i for i in range(1, 8)]
+    one = world().isel(seed=[0], alpha=[0] * 7).assign_coords(alpha=alpha)
+    one["distance"] = one.distance + 0.005 * xr.DataArray(range(7), dims="alpha")
+    assert set(judged(one, replace(SMALL, alpha=tuple(alpha), repeats=1)).values()) == {
+        "holds",
+        "as predicted",
+    }
 
 
 def test_no_quiet_noise_and_no_radius_beyond_claim_nothing_of_them():
