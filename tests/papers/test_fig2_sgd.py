@@ -169,7 +169,7 @@ def test_one_net_of_each_alpha_is_enough():
     """As many nets as the released size has, of one seed."""
     alpha = [0.01 * i for i in range(1, 8)]
     one = world().isel(seed=[0], alpha=[0] * 7).assign_coords(alpha=alpha)
-    one["distance"] = one.distance + 0.005 * xr.DataArray(range(7), dims="alpha")
+    one["distance"] = one.distance + 0.001 * xr.DataArray(range(7), dims="alpha")
     assert set(judged(one, replace(SMALL, alpha=tuple(alpha), repeats=1)).values()) == {
         "holds",
         "as predicted",
