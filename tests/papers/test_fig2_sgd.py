@@ -9,6 +9,7 @@ import torch
 import xarray as xr
 
 from benches import new_bench, verdicts
+from tacit.attack import pgd
 from tacit.data import min2024_mixture
 from tacit.errors import CallError
 from tacit.measure.distance.bundled import bundled
@@ -128,6 +129,26 @@ def test_the_released_attack_walks_to_its_own_centre():
     test = mixture.sample(40, torch.Generator().manual_seed(1))
     left = sgd.from_zero(centre_net(mixture, 3.0), test, replace(SMALL, radius=(0.0, 0.75, 1.3)))
     assert left == [1.0, 1.0, 0.0]
+
+
+def test_the_released_attack_is_pgd_from_zero():
+    """Beside the house's PGD in the whole space, at one radius after another."""
+    stream = torch.Generator().manual_seed(2)
+    mixture = min2024_mixture(10, 4, 2, 0.1, stream)
+    test = mixture.sample(60, stream)
+    bent = 0.4 * torch.randn(4, 10, generator=stream).double()
+    for p, radii in ((1.0, (0.0, 0.3, 0.5)), (3.0, (0.0, 0.4, 0.85))):
+        net = centre_net(mixture, p)
+        net, config = replace(net, w=net.w + bent), replace(SMALL, radius=radii)
+        own = sgd.from_zero(net, test, config)
+        assert own[0] == float((test.y * net(test.x) > 0).double().mean())
+        for radius, left in zip(config.radius[1:], own[1:], strict=True):
+            found = pgd(
+                net, test.x, test.y, [radius], starts=("zero",), steps=config.attack_steps,
+                step=config.attack_step / radius,
+            )  # fmt: skip
+            assert left == pytest.approx(float(found.robust_accuracy[0]))
+            assert 0 < left < own[0]
 
 
 @pytest.mark.parametrize(
