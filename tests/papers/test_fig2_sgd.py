@@ -137,7 +137,7 @@ def test_the_released_attack_is_pgd_from_zero():
     mixture = min2024_mixture(10, 4, 2, 0.1, stream)
     test = mixture.sample(60, stream)
     bent = 0.4 * torch.randn(4, 10, generator=stream).double()
-    for p, radii in ((1.0, (0.0, 0.3, 0.5)), (3.0, (0.0, 0.4, 0.85))):
+    for p, radii in ((1.0, (0.0, 0.4, 0.7)), (3.0, (0.0, 0.4, 0.7))):
         net = centre_net(mixture, p)
         net, config = replace(net, w=net.w + bent), replace(SMALL, radius=radii)
         own = sgd.from_zero(net, test, config)
