@@ -47,6 +47,12 @@ def test_the_nets_own_means_are_those_of_the_images():
     seen = (images.x.permute(0, 3, 1, 2).double() / images.top - net.mean) / net.std
     assert float(seen.mean()) == pytest.approx(0, abs=1e-5)
     assert float(seen.std()) == pytest.approx(1, abs=1e-5)
+    x = torch.randint(0, 256, (5, 4, 4, 3), dtype=torch.uint8)
+    plain = x.double() / 255
+    by_hand = tuple(f(plain, (0, 1, 2)).tolist() for f in (torch.mean, torch.std))
+    found = replace(images, x=x, top=255).moments
+    assert found[0] == pytest.approx(by_hand[0], rel=1e-12)
+    assert found[1] == pytest.approx(by_hand[1], rel=1e-12)
 
 
 def test_a_net_is_trained_once(bench, monkeypatch):

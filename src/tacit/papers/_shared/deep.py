@@ -63,9 +63,17 @@ class DeepImages:
 
     def standardise(self, net: Net) -> Net:
         """The net with the mean and standard deviation of the training images' channels."""
-        seen = self.x.double() / self.top
-        mean, std = (f(seen, (0, 1, 2)).tolist() for f in (torch.mean, torch.std))
-        return net.standardised(mean, std)
+        return net.standardised(*self.moments)
+
+    @cached_property
+    def moments(self) -> tuple[list[float], list[float]]:
+        """Mean and standard deviation of each channel of the training images, from how often each byte occurs."""
+        values = torch.arange(256, dtype=torch.float64) / self.top
+        counts = torch.stack([torch.bincount(c.flatten(), minlength=256) for c in self.x.unbind(3)])
+        n = counts.sum(1)
+        mean = counts.double() @ values / n
+        square = (counts * (values - mean.unsqueeze(1)).square()).sum(1) / (n - 1)
+        return mean.tolist(), square.sqrt().tolist()
 
 
 def deep_images(name: str, *, train: int = 0, side: int = 0, merged: int = 0) -> DeepImages:
