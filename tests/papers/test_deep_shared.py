@@ -50,7 +50,7 @@ def test_the_nets_own_means_are_those_of_the_images():
     x = torch.randint(0, 256, (5, 4, 4, 3), dtype=torch.uint8)
     plain = x.double() / 255
     by_hand = tuple(f(plain, (0, 1, 2)).tolist() for f in (torch.mean, torch.std))
-    found = replace(images, x=x, top=255).moments
+    found = replace(images, x=x, y=torch.zeros(5, dtype=torch.long), top=255).moments
     assert found[0] == pytest.approx(by_hand[0], rel=1e-12)
     assert found[1] == pytest.approx(by_hand[1], rel=1e-12)
 
