@@ -14,7 +14,7 @@ from tacit.errors import CallError
 from tacit.lab.models.store import Models
 from tacit.nn import PreActResNet
 from tacit.nn.layered import LayeredNet
-from tacit.papers._shared.deep import Job, deep_images, deep_nets, deep_trainings
+from tacit.papers._shared.deep import DeepImages, Job, deep_images, deep_nets, deep_trainings
 from tacit.train import Recipe, Watch
 
 RECIPE = Recipe(epochs=1, batch=50, crop=0, flip=False)
@@ -50,7 +50,8 @@ def test_the_nets_own_means_are_those_of_the_images():
     x = torch.randint(0, 256, (5, 4, 4, 3), dtype=torch.uint8)
     plain = x.double() / 255
     by_hand = tuple(f(plain, (0, 1, 2)).tolist() for f in (torch.mean, torch.std))
-    found = replace(images, x=x, y=torch.zeros(5, dtype=torch.long), top=255).moments
+    y = torch.zeros(5, dtype=torch.long)
+    found = DeepImages("made up", x, y, x, y, 255).moments
     assert found[0] == pytest.approx(by_hand[0], rel=1e-12)
     assert found[1] == pytest.approx(by_hand[1], rel=1e-12)
 
