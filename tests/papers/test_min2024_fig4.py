@@ -29,6 +29,7 @@ from tacit.papers._shared.frozen import Frozen
 from tacit.papers.min2024.fig4 import exhibit as fig4
 from tacit.papers.min2024.fig4.claims import claims
 from tacit.papers.min2024.fig4.settings import EXHIBITS, SMOKE, FeatureNets, regime_of
+from tacit.papers.min2024.images.nets import unbroken
 
 TINY = replace(SMOKE, train=200, width=30, points=30, p=(1.0, 3.0))
 
@@ -206,7 +207,7 @@ def test_the_map_is_the_cosine_of_centred_features(bench, outcome):
 def test_the_claims_are_the_papers_words_and_one_training_is_undecided(outcome):
     found = {claim.id: claim for claim in outcome.claims}
     ours = {"rank.grows", "strict", "correlation.other", "correlation.apart"}
-    words = {"correlation.same", "clean", "robust.p3"}
+    words = {"correlation.same", "clean", "robust.p3"}  # robust.ends is robust.p3's of these two p
     assert set(found) == words | ours
     assert {id for id, claim in found.items() if claim.source == "ours"} == ours
     assert all(claim.regime.startswith("other data: ") for claim in found.values())
@@ -221,6 +222,30 @@ def test_a_gain_within_its_error_is_undecided_whatever_its_sign(outcome):
         right[0, :, :50] = right[1, :, : 50 + gain] = True
         wrong = data.assign(right=(("p", "seed", "test"), right))
         assert verdicts(tuple(claims(wrong, TINY, new_bench())))["clean"] == verdict
+
+
+def test_the_ends_and_the_largest_radius_can_turn(outcome):
+    """p = 3 and 4 as copies of p = 1 or better: a gain at the largest radius, none, a loss; at radius 0 none counts."""
+    config = replace(TINY, p=(1.0, 3.0, 4.0), radius=(0.0, 0.1))
+    one = outcome.data.isel(p=[0, 1, 1], seed=[0, 0, 0], radius=[0, -1])
+    data = one.assign_coords(p=[1.0, 3.0, 4.0], seed=[0, 1, 2], radius=[0.0, 0.1])
+    point = np.arange(data.sizes["point"])
+    for shares, verdict in (
+        ((0.1, 0.5, 0.9), "holds"),
+        ((0.5, 0.5, 0.5), "undecided"),
+        ((0.9, 0.5, 0.1), "differs"),
+    ):
+        left = np.stack([1 + (point < share * len(point)) for share in shares])[:, None].repeat(
+            3, 1
+        )
+        outlived = data.outlived.transpose("p", "seed", "point").copy(data=left)
+        robust = unbroken(outlived, config.radius).mean("point")
+        found = verdicts(
+            tuple(claims(data.assign(outlived=outlived, robust=robust), config, new_bench()))
+        )
+        assert found["robust.ends"] == verdict
+        # all are unbroken by no attack: at radius 0 there is nothing to gain
+        assert found["robust.p3"] == verdict
 
 
 def test_right_points_are_those_of_the_test_accuracy(outcome):
@@ -304,7 +329,7 @@ def grey(images):
 
 
 def test_sets_that_are_taken_together_are_read_by_themselves(bench, monkeypatch):
-    """Images of two sizes and colours; the label of the second set's b is 4 + 1, and its superclass that modulo 3."""
+    """Images of two sizes and colours; the label of the second set's b is 4 + 1, its superclass that modulo 3."""
     sets = sets_of(one=(3, 3, 1), two=(2, 4, 3))
     both = Sets(tuple(sets.values()))
     assert both.classes == ("one a", "one b", "one c", "one d", "two a", "two b", "two c", "two d")

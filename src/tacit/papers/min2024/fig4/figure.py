@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from tacit.papers.min2024.fig3 import figure as fig3_panels
 from tacit.papers.min2024.fig4.settings import FeatureNets
 
-LABELLED = 20  # class names that find room beside the map
+LABELLED = 10  # class names that find room beside the map
 
 
 def correlation_panel(axes: Axes, data: xr.Dataset) -> None:

@@ -125,7 +125,7 @@ THREE = "mnist+fashion-mnist+cifar10"
 """30 classes, three in each of the ten superclasses: a digit, a garment and a thing or animal."""
 
 LAPTOP_30 = replace(
-    LAPTOP, dataset=THREE, size=96, train=3000, test=1500, width=500, points=300, repeats=4, mapped=30, each=40,
+    LAPTOP, dataset=THREE, size=96, train=2400, test=1200, width=500, points=250, repeats=4, mapped=30, each=40,
 )  # fmt: skip
 
 

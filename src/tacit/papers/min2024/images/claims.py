@@ -178,12 +178,15 @@ def robust_claims(
     data: xr.Dataset, p: Sequence[float], radius: Sequence[float], judge: Judge, N: float = math.inf,
     *, much: bool = True,
 ) -> Iterator[Claim]:  # fmt: skip
-    """(d): a larger p is more robust at each radius where there is something to gain and to lose."""
+    """(d): a larger p is more robust at each attacked radius where there is something to gain and to lose."""
     ps, radii, judge = sorted(p), sorted(radius), judge.but(where=f"{judge.where} (d)")
     mean = data.robust.mean("seed").sel(radius=radii)
     for low, high in pairwise(ps):
         level = (mean.sel(p=low) + mean.sel(p=high)).values / 2
-        middle = [r for r, at in zip(radii, level, strict=True) if MIDDLE[0] <= at <= MIDDLE[1]]
+        # at radius 0 nothing is attacked: that is clean accuracy, a claim of its own
+        middle = [
+            r for r, at in zip(radii, level, strict=True) if r and MIDDLE[0] <= at <= MIDDLE[1]
+        ]
         id, text = f"robust.p{high:g}", f"p = {high:g} is more robust than p = {low:g}"
         text += f" at each radius where their mean is from {MIDDLE[0]:g} to {MIDDLE[1]:g} (the least gain)"
         if middle:
@@ -193,6 +196,10 @@ def robust_claims(
         else:
             reason = "there is no such radius among those attacked: give more with --set radius="
             yield judge.cannot(id, text, Expected(min=0.0), reason)
+    if not much and ps[0] == 1 and len(ps) > 2 and max(radii) > 0:
+        text = f"p = {ps[-1]:g} is more robust than ReLU at the largest radius, {max(radii):g} (the gain)"
+        gain = gains(data.outlived, radii, (1.0, ps[-1]), N)[-1]
+        yield judge("robust.ends", text, Expected(min=0.0), gain)
     if much and ps[0] == 1 and len(ps) > 1:
         text = f"p = {ps[-1]:g} is much more robust than ReLU at some radius (the largest gain)"
         found = gains(data.outlived, radii, (1.0, ps[-1]), N, of=len(radii))
