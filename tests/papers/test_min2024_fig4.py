@@ -225,7 +225,7 @@ def test_a_gain_within_its_error_is_undecided_whatever_its_sign(outcome):
 
 
 def test_the_ends_and_the_largest_radius_can_turn(outcome):
-    """p = 3 and 4 as copies of p = 1 or better: a gain at the largest radius, none, a loss; at radius 0 none counts."""
+    """A gain of the largest p at the largest radius, none, a loss; at radius 0 nothing is gained or lost."""
     config = replace(TINY, p=(1.0, 3.0, 4.0), radius=(0.0, 0.1))
     one = outcome.data.isel(p=[0, 1, 1], seed=[0, 0, 0], radius=[0, -1])
     data = one.assign_coords(p=[1.0, 3.0, 4.0], seed=[0, 1, 2], radius=[0.0, 0.1])
