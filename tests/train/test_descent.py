@@ -322,7 +322,7 @@ def test_bad_calls_are_refused_in_the_users_words():
         (tiny, x.float(), y.float(), good, "underflows in torch.float32 .* take float64, or follow the flow"),
         (replace(two_layer(p=3.0), w=torch.full((6, D), 1e-200, dtype=torch.float64)), x, y, good,
          r"underflows in torch.float64 at so small an init: follow the flow"),
-        (replace(net, w=0 * net.w), x, y, good, "all w are 0: no step ever leaves that start"),
+        (replace(net, w=0 * net.w, v=0 * net.v), x, y, good, "all weights are 0: no step ever leaves that start"),
         (module, x, y, {**good, "at_kink": 1.0}, "a MultiClassNet only"),
         (nn.Linear(D, 2).double(), x, y, good, "one number each"),
         (nn.Identity(), x, y, good, "nothing to train"),

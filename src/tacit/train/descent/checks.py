@@ -156,13 +156,13 @@ def check_two_layer(net: TwoLayerNet, x: Sets) -> None:
             f"||w|| underflows in {net.w.dtype} at so small an init: {wider}follow the flow, which keeps "
             "logarithms (gradient_flow)"
         )
-    still = ~net.w.flatten(-2).any(-1)
+    moving = net.w.flatten(-2).any(-1) | net.v.any(-1)
     if net.b is not None:
-        still &= ~net.b.any(-1)
-    if bool(still.any()):
+        moving |= net.b.any(-1)
+    if not bool(moving.all()):
         least = torch.finfo(net.w.dtype).tiny
         raise CallError(
-            f"all w are 0: no step ever leaves that start; draw weights of {least:.2g} or more, which "
+            f"all weights are 0: no step ever leaves that start; draw weights of {least:.2g} or more, which "
             f"{net.w.dtype} keeps"
         )
 
