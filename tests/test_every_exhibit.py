@@ -59,6 +59,7 @@ LONG = {
     "min2024.alg1",
     "min2024.fig3",
     "min2024.fig4",
+    "min2024.fig4_mod10",
     "min2024.fig5",
     "min2024.fig6",
     "min2024.lemma1",

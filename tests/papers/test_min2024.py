@@ -3,6 +3,7 @@
 import math
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from benches import verdicts
 from tacit.data import cluster_mixture, orthogonal_centres
 from tacit.errors import CallError
 from tacit.lab import Judge
-from tacit.measure import Tail
+from tacit.measure import Tail, upper_limit
 from tacit.measure.tails import VISIBLE
 from tacit.papers.min2024.bounds.settings import Bounds
 from tacit.papers.min2024.bounds.sweep import bound_claim, tails
@@ -109,12 +110,33 @@ def test_a_bound_that_is_too_strong_is_found_to_differ(bench):
     assert bound_claim(JUDGE, "F", "too strong", strong).verdict == "differs"
 
 
+@pytest.mark.parametrize(("rho", "delta"), [((0.0,), (0.0,)), ((0.0, 1.0), (0.5,))])
+def test_a_radius_on_the_critical_one_is_vacuous_and_drawn(bench, rho, delta):
+    """At rho = delta = 0 the bounds are 2 and 2(K+1) whatever the noise is: there is no axis to draw them on."""
+    config = TwoRadii(K=(2,), K1=(1,), ratio=(4.0,), p=(3.0,), rho=rho, delta=delta, n=100)
+    outcome = thm1.run(config, bench)
+    found = {claim.id: claim for claim in outcome.claims}
+    assert (found["F"].verdict == "vacuous") == (rho == (0.0,))
+    assert found["Fp"].verdict == "vacuous"
+    assert len(thm1.draw(outcome.data, config).axes) == 3
+
+
 def test_a_bound_is_judged_where_it_can_fail():
     """Bounds of 1 or more do not count, nor do those below what no event in n can confirm."""
     visible, beyond = Tail(500, 10_000, 2.0, 4.0), Tail(0, 10_000, 2.0, 100.0)
     silent = bound_claim(JUDGE, "F", "", [Tail(500, 10_000, 8.0, 1.0)])
     assert (silent.verdict, "1 or more in all 1" in silent.reason) == ("vacuous", True)
-    assert bound_claim(JUDGE, "F", "", [beyond]).verdict == "not testable here"
+    assert "more than 4.16 times as large" in silent.reason  # 8 exp(-C b) = 1 at b = 2 log 8
+    assert (
+        bound_claim(replace(JUDGE, smoke=True), "F", "", [Tail(0, 10, 8.0, 1.0)]).verdict
+        == "vacuous"
+    )
+    at_zero = bound_claim(JUDGE, "F", "", [Tail(500, 10_000, 2.0, 0.0)])
+    assert (at_zero.verdict, "has a positive rho or delta" in at_zero.reason) == ("vacuous", True)
+    unseen = bound_claim(JUDGE, "F", "", [beyond])
+    assert unseen.verdict == "not testable here"
+    limit = 2 * math.log(2 / upper_limit(0, 10_000, 0.975)) / 100
+    assert f"less than {limit:.3g} times as large" in unseen.reason
     decided = bound_claim(JUDGE, "F", "", [visible, beyond])
     assert (decided.verdict, "1 of 2 settings can tell" in decided.statement) == ("holds", True)
     # as many events as the bound allows: the interval has C = 1/2 inside

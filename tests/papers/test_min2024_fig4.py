@@ -13,13 +13,23 @@ from PIL import Image
 from benches import new_bench, verdicts
 from rounding import same_verdicts
 from tacit.attack.losses import margin
-from tacit.data.images import ImageFolder, load_images
+from tacit.data.features import make_extractor, named_extractor
+from tacit.data.images import ImageFolder, Images, load_images, present
 from tacit.errors import CallError, RunError
-from tacit.papers._shared.embeddings import Chosen, balanced, class_means, embeddings_of, split
+from tacit.papers._shared import embeddings
+from tacit.papers._shared.embeddings import (
+    Chosen,
+    Sets,
+    balanced,
+    class_means,
+    embeddings_of,
+    split,
+)
 from tacit.papers._shared.frozen import Frozen
 from tacit.papers.min2024.fig4 import exhibit as fig4
 from tacit.papers.min2024.fig4.claims import claims
 from tacit.papers.min2024.fig4.settings import EXHIBITS, SMOKE, FeatureNets, regime_of
+from tacit.papers.min2024.images.nets import unbroken
 
 TINY = replace(SMOKE, train=200, width=30, points=30, p=(1.0, 3.0))
 
@@ -196,8 +206,8 @@ def test_the_map_is_the_cosine_of_centred_features(bench, outcome):
 
 def test_the_claims_are_the_papers_words_and_one_training_is_undecided(outcome):
     found = {claim.id: claim for claim in outcome.claims}
-    ours = {"rank.grows", "strict", "correlation.other"}
-    words = {"correlation.same", "clean", "robust.p3"}
+    ours = {"rank.grows", "strict", "correlation.other", "correlation.apart"}
+    words = {"correlation.same", "clean", "robust.p3"}  # robust.ends is robust.p3's of these two p
     assert set(found) == words | ours
     assert {id for id, claim in found.items() if claim.source == "ours"} == ours
     assert all(claim.regime.startswith("other data: ") for claim in found.values())
@@ -212,6 +222,30 @@ def test_a_gain_within_its_error_is_undecided_whatever_its_sign(outcome):
         right[0, :, :50] = right[1, :, : 50 + gain] = True
         wrong = data.assign(right=(("p", "seed", "test"), right))
         assert verdicts(tuple(claims(wrong, TINY, new_bench())))["clean"] == verdict
+
+
+def test_the_ends_and_the_largest_radius_can_turn(outcome):
+    """A gain of the largest p at the largest radius, none, a loss; at radius 0 nothing is gained or lost."""
+    config = replace(TINY, p=(1.0, 3.0, 4.0), radius=(0.0, 0.1))
+    one = outcome.data.isel(p=[0, 1, 1], seed=[0, 0, 0], radius=[0, -1])
+    data = one.assign_coords(p=[1.0, 3.0, 4.0], seed=[0, 1, 2], radius=[0.0, 0.1])
+    point = np.arange(data.sizes["point"])
+    for shares, verdict in (
+        ((0.1, 0.5, 0.9), "holds"),
+        ((0.5, 0.5, 0.5), "undecided"),
+        ((0.9, 0.5, 0.1), "differs"),
+    ):
+        left = np.stack([1 + (point < share * len(point)) for share in shares])[:, None].repeat(
+            3, 1
+        )
+        outlived = data.outlived.transpose("p", "seed", "point").copy(data=left)
+        robust = unbroken(outlived, config.radius).mean("point")
+        found = verdicts(
+            tuple(claims(data.assign(outlived=outlived, robust=robust), config, new_bench()))
+        )
+        assert found["robust.ends"] == verdict
+        # all are unbroken by no attack: at radius 0 there is nothing to gain
+        assert found["robust.p3"] == verdict
 
 
 def test_right_points_are_those_of_the_test_accuracy(outcome):
@@ -273,3 +307,79 @@ def test_a_class_of_one_image_cannot_be_split():
 def test_the_entry_loads():
     assert EXHIBITS[0].id == "min2024.fig4"
     assert callable(EXHIBITS[0].load().run)
+
+
+def sets_of(**sizes):
+    """Made-up sets of images: label k of a set has the grey 10 k + its own, each image another last pixel."""
+    found = {}
+    for own, (name, shape) in enumerate(sizes.items()):
+        y = np.arange(12) % 4
+        x = (
+            np.full((12, *shape), 0, np.uint8)
+            + (10 * y + own).astype(np.uint8)[:, None, None, None]
+        )
+        x[:, -1, -1, 0] = np.arange(12)
+        found[name] = Images(x, y, ("a", "b", "c", "d"), 255, name)
+    return found
+
+
+def grey(images):
+    """Two numbers of an image of any size: its first pixel and its last."""
+    return torch.stack([images[:, 0, 0, 0], images[:, 0, -1, -1]], 1)
+
+
+def test_sets_that_are_taken_together_are_read_by_themselves(bench, monkeypatch):
+    """Images of two sizes and colours; the label of the second set's b is 4 + 1, its superclass that modulo 3."""
+    sets = sets_of(one=(3, 3, 1), two=(2, 4, 3))
+    both = Sets(tuple(sets.values()))
+    assert both.classes == ("one a", "one b", "one c", "one d", "two a", "two b", "two c", "two d")
+    rows = np.array([13, 0, 5, 23, 12, 7])
+    found = both.extracted(rows, make_extractor(grey), bench)
+    whole = [image for images in sets.values() for image in images.x]
+    expected = [[whole[row][0, 0, 0] / 255, whole[row][-1, -1, 0] / 255] for row in rows]
+    np.testing.assert_allclose(found.x, expected, rtol=1e-6)
+    assert found.y.tolist() == [int(row >= 12) * 4 + row % 4 for row in rows]
+    assert both.y.tolist() == [*(np.arange(12) % 4), *(4 + np.arange(12) % 4)]
+    alone = Sets((sets["one"],))
+    assert alone.classes == sets["one"].classes
+    with pytest.raises(
+        CallError, match="makes 9 or 24 features of an image, and those of one and two"
+    ):
+        both.extracted(rows, named_extractor("pixels"), bench)
+    # the superclasses of an exhibit, and what a choice of rows is
+    monkeypatch.setattr(embeddings, "load_images", lambda name, part: sets[name])
+    monkeypatch.setattr(embeddings, "named_extractor", lambda name, size: make_extractor(grey))
+    chosen = embeddings_of(Frozen("one+two", train=16, test=8), bench)
+    assert torch.bincount(chosen.train.y).tolist() == [2] * 8
+    assert torch.bincount(chosen.test.y).tolist() == [1] * 8
+    assert fig4.pictures_of(chosen, 3, "one+two").y.tolist() == [
+        k % 3 for k in chosen.train.y.tolist()
+    ]
+
+
+def test_a_set_is_taken_once_and_the_thirty_classes_have_ten_superclasses():
+    with pytest.raises(CallError, match=r"dataset=mnist,mnist: each value once"):
+        Frozen("mnist+mnist")
+    thirty = EXHIBITS[1].scales["laptop"]
+    assert (thirty.names, thirty.counted(30)) == (("mnist", "fashion-mnist", "cifar10"), 10)
+    assert regime_of(thirty, 10).startswith(
+        "other data: mnist+fashion-mnist+cifar10 by efficientnet-lite0, 10 sup"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not (present("mnist") and present("fashion-mnist")), reason="needs MNIST and Fashion-MNIST"
+)
+def test_labels_from_ten_on_are_the_second_sets(bench):
+    """Pixel by pixel, of the published images."""
+    found = embeddings_of(Frozen("mnist+fashion-mnist", "pixels", train=60, test=40), bench)
+    for part, features in (("train", found.train), ("test", found.test)):
+        sets = [load_images(name, part) for name in ("mnist", "fashion-mnist")]
+        known = [
+            {row.tobytes(): int(y) for row, y in zip(each.x, each.y, strict=True)} for each in sets
+        ]
+        pixels = (features.x * 255).round().to(torch.uint8).numpy()
+        for row, label in zip(pixels, features.y.tolist(), strict=True):
+            assert known[label // 10][row.tobytes()] == label % 10
+        assert torch.bincount(features.y).tolist() == [len(features.y) // 20] * 20

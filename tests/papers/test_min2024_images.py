@@ -190,7 +190,8 @@ def judged(data, config=SMALL):
 
 def test_the_claims_are_those_of_the_figure(outcome):
     found = judged(outcome.data)
-    same = {"correlation.same", "correlation.large", "correlation.other", "rank.grows", "rank.much"}
+    same = {f"correlation.{id}" for id in ("same", "large", "other", "apart")}
+    same |= {"rank.grows", "rank.much"}
     robust = {"robust.p2", "robust.p3", "robust.p4", "robust.much"}
     assert set(found) == same | robust | {"clean", "digits", "digits.share", "digits.cosine"}
     assert {claim.regime for claim in found.values()} == {
@@ -369,6 +370,46 @@ def test_the_map_varies_as_its_points(outcome):
     claim = judged(data)["correlation.large"]
     assert claim.measured == pytest.approx(mean(np.arange(n)))
     assert claim.spread == pytest.approx(student.ppf(0.975, n - 1) * jackknife, rel=0.1)
+
+
+def test_the_least_difference_is_that_of_a_loop_over_pairs_and_varies_as_their_points(outcome):
+    """Of the two digits that are nearest: means by hand, and the jackknife over the points of both."""
+    label, cosine = outcome.data.label.values, outcome.data.correlation.values
+
+    def difference(rows, a, b):
+        in_a, in_b = (rows[label[rows] == kind] for kind in (a, b))
+        own = cosine[np.ix_(in_a, in_a)][~np.eye(len(in_a), dtype=bool)]
+        return own.mean() - cosine[np.ix_(in_a, in_b)].mean()
+
+    n = np.arange(len(label))
+    values = {(a, b): difference(n, a, b) for a in range(10) for b in range(10) if a != b}
+    claim = judged(outcome.data)["correlation.apart"]
+    assert claim.measured == pytest.approx(min(values.values()))
+    a, b = min(values, key=values.get)
+    square = 0.0
+    for kind in (a, b):
+        rows = np.flatnonzero(label == kind)
+        left_out = np.array([difference(np.delete(n, i), a, b) for i in rows])
+        square += (len(rows) - 1) / len(rows) * ((left_out - left_out.mean()) ** 2).sum()
+    wide = student.ppf(1 - 0.025 / 90, np.bincount(label).min() - 1)
+    assert claim.measured - claim.interval[0] == pytest.approx(wide * math.sqrt(square), rel=0.1)
+
+
+def test_kinds_that_lie_as_near_to_each_other_as_to_themselves_are_not_apart(outcome):
+    """Labels by chance, of the very same points: their mean over pairs of two labels is small all the same."""
+    label = outcome.data.label.copy(data=np.random.default_rng(0).permutation(outcome.data.label))
+    found = judged(outcome.data.assign(label=label))
+    assert found["correlation.apart"].verdict == "undecided"
+    assert found["correlation.other"].verdict == "as predicted"
+    # two digits that are one
+    one = outcome.data.label.copy(data=np.minimum(outcome.data.label, 8))
+    rows = np.flatnonzero(one == 8)
+    nearer = outcome.data.correlation.copy(deep=True)
+    nearer.values[np.ix_(rows[::2], rows[1::2])] = nearer.values[np.ix_(rows[1::2], rows[::2])] = 1
+    split = one.copy(deep=True)
+    split.values[rows[::2]] = 9
+    found = judged(outcome.data.assign(label=split, correlation=nearer))
+    assert found["correlation.apart"].verdict == "not as predicted"
 
 
 def test_gains_are_differences_of_the_robust_accuracies(outcome):

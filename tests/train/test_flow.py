@@ -402,6 +402,30 @@ def test_a_neuron_without_direction_and_biases_at_p_3_are_refused() -> None:
         Until()
 
 
+@pytest.mark.slow
+def test_an_init_whose_square_no_float_has_is_followed_in_logarithms() -> None:
+    """2^-900 is 1e-271. Masses grow exponentially, so that the time to fit is as log(1/init) is."""
+    mixture = min2024_mixture(6, 3, 2, 0.0)
+    net, y = start("balanced", 3.0, scale=1.0, h=30, d=6), mixture.labels.double()
+    times = []
+    for power in (-90, -900):  # the first is 1e-27
+        small = TwoLayerNet(net.w * 2.0**power, net.v * 2.0**power, p=3.0)
+        found = gradient_flow(small, mixture.centres, y, until=Until(log_loss=-1.0))
+        assert (y * found.net(mixture.centres) > 0).all()
+        times.append(math.exp(found.ended[0].log_time))
+    assert times[1] / times[0] == pytest.approx(10, rel=0.15)
+
+
+@pytest.mark.parametrize(("dtype", "scale"), [(torch.float64, 1e-310), (torch.float32, 1e-40)])
+def test_a_start_that_has_lost_its_digits_is_refused(dtype: torch.dtype, scale: float) -> None:
+    x, y = points()
+    net = start("balanced", 2.0)
+    small = TwoLayerNet((net.w * scale).to(dtype), (net.v * scale).to(dtype), p=2.0)
+    wider = "on$" if dtype == torch.float64 else "float64 from 2.2e-308 on$"
+    with pytest.raises(CallError, match=f"has lost digits of its direction: .*{wider}"):
+        gradient_flow(small, x.to(dtype), y.to(dtype), until=Until(log_loss=-3.0))
+
+
 def test_the_halving_check_measures_what_the_tolerance_leaves_open() -> None:
     x, y = points()
     net = start("mixed", 3.0)

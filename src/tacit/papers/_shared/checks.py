@@ -60,3 +60,17 @@ def check_unique(name: str, values: tuple[float | str, ...]) -> None:
     """No value twice: values become labels of the arrays, and a label names one place."""
     if len(set(values)) < len(values):
         raise CallError(f"{name}={as_text(values)}: each value once")
+
+
+LEAST_FOLLOWED, LEAST_STEPPED = 1e-300, 1e-150
+
+
+def check_init(name: str, values: Iterable[float], *, flow: bool = False) -> None:
+    """Sizes of initial weights that can be followed: positive, with all their digits; squares too, but by a flow.
+
+    A flow keeps masses by their logarithm. Steps, and margins over squares of weights, need the squares.
+    """
+    least, why = LEAST_FOLLOWED, "float64 has no smaller weight with all its digits"
+    if not flow:
+        least, why = LEAST_STEPPED, "squares of smaller weights are 0 in float64"
+    check_at_least(name, values, least, why)

@@ -4,8 +4,10 @@ Rows are taken class after class (one image of each, a second one of each, ...),
 first rows are as balanced as the data allow.
 """
 
+from __future__ import annotations
+
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +17,8 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from tacit.data.features import Extractor, Source, features_of, named_extractor
-from tacit.data.images import Features, ImageFolder, load_features, load_images
+from tacit.data.images import Features, ImageFolder, Images, load_features, load_images
+from tacit.data.images.catalogue import PARTS, Part
 from tacit.errors import CallError
 from tacit.lab import Bench
 from tacit.papers._shared.frozen import Frozen
@@ -86,6 +89,55 @@ class Chosen:
         return hashlib.sha256(self.source.fingerprint().encode() + chosen).hexdigest()
 
 
+@dataclass(frozen=True, eq=False)
+class Sets:
+    """Sets of images one after another: the labels of each go on where those of the one before end.
+
+    Their images may differ in size and colour: each set is read by itself, and its features are kept by itself.
+    """
+
+    sources: tuple[Images, ...]
+
+    @classmethod
+    def of(cls, names: Sequence[str], part: Part) -> Sets:
+        """The training or the test parts of the data sets of these names."""
+        return cls(tuple(load_images(name, part) for name in names))
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Of all sets; where there are several, with the name of theirs."""
+        if len(self.sources) == 1:
+            return self.sources[0].classes
+        return tuple(f"{each.name} {kind}" for each in self.sources for kind in each.classes)
+
+    @property
+    def y(self) -> Int64[np.ndarray, " n"]:
+        """The labels, from 0 on through all sets."""
+        first = np.cumsum([0, *(len(each.classes) for each in self.sources)])
+        return np.concatenate([each.y + k for each, k in zip(self.sources, first, strict=False)])
+
+    def extracted(self, rows: Rows, extractor: Extractor, bench: Bench) -> Features:
+        """The features of these rows of all sets, in their order."""
+        first = np.cumsum([0, *(len(each) for each in self.sources)])
+        owner = np.searchsorted(first, rows, side="right") - 1
+        found, places = [], []
+        for index, source in enumerate(self.sources):
+            mine = np.flatnonzero(owner == index)
+            if len(mine):
+                found.append(extracted(source, rows[mine] - first[index], extractor, bench).x)
+                places.append(mine)
+        widths = sorted({x.shape[1] for x in found})
+        if len(widths) > 1:
+            names = " and ".join(source.name for source in self.sources)
+            counts = " or ".join(map(str, widths))
+            raise CallError(
+                f"extractor={extractor.name} makes {counts} features of an image, and those of {names} cannot be "
+                "joined: take one that makes equally many of each, as efficientnet-lite0 does"
+            )
+        order = torch.from_numpy(np.argsort(np.concatenate(places)))
+        return Features(torch.cat(found)[order], torch.from_numpy(self.y[rows]), self.classes)
+
+
 def embeddings_of(config: Frozen, bench: Bench) -> Embeddings:
     """The features that a config asks for; the choice of images is the seed's, and the same in every exhibit."""
     stream = bench.generator("images")
@@ -108,11 +160,11 @@ def embeddings_of(config: Frozen, bench: Bench) -> Embeddings:
             )
         parts = split(folder.y, config.train, config.test, stream)
         return checked(*(extracted(folder, rows, extractor, bench) for rows in parts))
-    sources = [load_images(config.dataset, part) for part in ("train", "test")]
+    sets = [Sets.of(config.names, part) for part in PARTS]
     counts = (config.train, config.test)
-    chosen = [balanced(s.y, count, stream) for s, count in zip(sources, counts, strict=True)]
-    found = zip(sources, chosen, strict=True)
-    return checked(*(extracted(source, rows, extractor, bench) for source, rows in found))
+    chosen = [balanced(s.y, count, stream) for s, count in zip(sets, counts, strict=True)]
+    found = zip(sets, chosen, strict=True)
+    return checked(*(some.extracted(rows, extractor, bench) for some, rows in found))
 
 
 def balanced(y: Int64[np.ndarray, " n"], count: int, generator: torch.Generator) -> Rows:

@@ -2,16 +2,17 @@
 
 from dataclasses import dataclass
 
-from tacit.papers._shared.checks import check_positive
+from tacit.papers._shared.checks import check_positive, check_unique
 
 
 @dataclass(frozen=True)
 class Frozen:
     """Images, the frozen net that reads them, and how many are taken, equally many of each class.
 
-    `dataset`: digits, mnist, fashion-mnist or cifar10; or a path (it has a slash or a dot: ./images) to a folder
-    of images by class (Caltech-256's layout), to an .npz file with x (n, d) and y (n,), or to a folder with x.npy
-    and y.npy. What is one set is split by chance, every class in the proportion train : test. `extractor`:
+    `dataset`: digits, mnist, fashion-mnist or cifar10; several of these joined by a plus (mnist+cifar10), whose
+    labels go on from one to the next; or a path (it has a slash or a dot: ./images) to a folder of images by
+    class (Caltech-256's layout), to an .npz file with x (n, d) and y (n,), or to a folder with x.npy and y.npy.
+    What is one set is split by chance, every class in the proportion train : test. `extractor`:
     pixels, efficientnet-lite0, timm:MODEL or open_clip:MODEL/WEIGHTS (not used for features); `size` is the side
     that it gets images in, its own where none. `train` and `test` are at most so many images.
     `skip_unreadable` leaves out the files of a folder that are no images.
@@ -29,6 +30,13 @@ class Frozen:
             check_positive(name, (getattr(self, name),))
         if self.size is not None:
             check_positive("size", (self.size,))
+        if not self.is_path:
+            check_unique("dataset", self.names)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The data sets that are taken together, in the order of their labels."""
+        return tuple(self.dataset.split("+"))
 
     @property
     def named(self) -> str:

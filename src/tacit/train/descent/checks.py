@@ -151,7 +151,20 @@ def check_two_layer(net: TwoLayerNet, x: Sets) -> None:
     """Weights that fit the points and can be divided by their norm."""
     check_fit(net.tensors(), x, net.ensemble)
     if net.p > 1 and bool(((net.w.norm(dim=-1) == 0) & net.w.any(-1)).any()):
-        raise CallError(f"||w|| underflows in {net.w.dtype}: take float64 for so small an init")
+        wider = "" if net.w.dtype == torch.float64 else "take float64, or "
+        raise CallError(
+            f"||w|| underflows in {net.w.dtype} at so small an init: {wider}follow the flow, which keeps "
+            "logarithms (gradient_flow)"
+        )
+    moving = net.w.flatten(-2).any(-1) | net.v.any(-1)
+    if net.b is not None:
+        moving |= net.b.any(-1)
+    if not bool(moving.all()):
+        least = torch.finfo(net.w.dtype).tiny
+        raise CallError(
+            f"all weights are 0: no step ever leaves that start; draw weights of {least:.2g} or more, which "
+            f"{net.w.dtype} keeps"
+        )
 
 
 def check_classes(k: int, z: Tensor, objective: Objective) -> None:

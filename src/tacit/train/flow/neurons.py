@@ -129,6 +129,7 @@ class Neurons(Ensemble):
 
 
 TINY = 1e-12
+WIDER = ", float64 from 2.2e-308 on"
 
 
 def neurons_of(
@@ -140,7 +141,17 @@ def neurons_of(
     if (largest == 0).any():
         member, neuron = (largest == 0).nonzero()[0].tolist()
         raise CallError(
-            f"neuron {neuron} of member {member} has w = 0 and so no direction: draw small random weights"
+            f"neuron {neuron} of member {member} has w = 0 and so no direction: draw small random weights, "
+            f"of {torch.finfo(w.dtype).tiny:.2g} or more in {w.dtype}"
+        )
+    least = torch.finfo(w.dtype).tiny
+    coarse = (largest < least) | ((v != 0) & (v.abs() < least))
+    if coarse.any():
+        member, neuron = coarse.nonzero()[0].tolist()
+        size = min(float(largest[member, neuron]), float(v[member, neuron].abs()) or math.inf)
+        raise CallError(
+            f"neuron {neuron} of member {member} starts at {size:.2g}, where {w.dtype} has lost digits of its "
+            f"direction: it keeps all from {least:.2g} on{WIDER if w.dtype != torch.float64 else ''}"
         )
     # divided by the largest entry first: squares of weights of 1e-200 underflow
     scaled = w / largest.unsqueeze(-1).to(w)

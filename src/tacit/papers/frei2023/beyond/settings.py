@@ -5,7 +5,13 @@ from typing import Literal
 
 from tacit.errors import CallError
 from tacit.lab import Exhibit
-from tacit.papers._shared.checks import check_at_least, check_at_most, check_positive, check_unique
+from tacit.papers._shared.checks import (
+    check_at_least,
+    check_at_most,
+    check_init,
+    check_positive,
+    check_unique,
+)
 
 Law = Literal["gaussian", "sphere"]
 RULES = ("with bias", "without bias")
@@ -58,7 +64,7 @@ class Beyond:
             raise CallError("laws, K and n: at least one value each")
         if not len(self.widths) == len(self.inits) > 0:
             raise CallError("widths and inits describe starts together: give as many of each")
-        check_positive("inits", self.inits)
+        check_init("inits", self.inits)
         check_positive("small", (self.small,))
         if min(self.inits) > self.small:
             raise CallError(

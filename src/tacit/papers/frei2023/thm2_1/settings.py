@@ -4,7 +4,13 @@ from dataclasses import dataclass
 
 from tacit.errors import CallError
 from tacit.lab import Exhibit
-from tacit.papers._shared.checks import check_at_least, check_clusters, check_positive, check_unique
+from tacit.papers._shared.checks import (
+    check_at_least,
+    check_clusters,
+    check_init,
+    check_positive,
+    check_unique,
+)
 
 LOSSES = ("exp", "logistic")
 
@@ -42,6 +48,7 @@ class Direction:
     repeats: int = 6
 
     def __post_init__(self) -> None:
+        check_init("init", self.init)
         check_clusters(self.K, self.K // 2, self.D)
         check_at_least("D", (self.D,), 3)
         for name in ("sigma", "init", "depths", "deep", "early", "shallow"):

@@ -7,6 +7,7 @@ from tacit.papers._shared.checks import (
     check_at_least,
     check_at_most,
     check_clusters,
+    check_init,
     check_positive,
     check_unique,
 )
@@ -44,6 +45,7 @@ class Generalise:
         check_positive("sigma", self.sigma)
         check_at_least("widths", (*self.widths, self.h), 2, "one neuron of each sign")
         check_at_least("inits", self.inits, 0, "a standard deviation; 0 stands for NTK-like")
+        check_init("inits", [init for init in self.inits if init])
         check_at_most("log_loss", (self.log_loss,), -15, "every point must be fitted")
         check_positive("share", self.share)
         check_at_most("share", self.share, 1, "k ln^2 d itself")

@@ -8,6 +8,7 @@ from tacit.papers._shared.checks import (
     check_at_least,
     check_at_most,
     check_clusters,
+    check_init,
     check_positive,
     check_unique,
 )
@@ -71,7 +72,8 @@ class Flipped:
         check_positive("sigma", self.sigma)
         check_at_least("noise", self.noise, 0, "a standard deviation")
         check_at_least("inits", self.inits, 0, "a standard deviation; 0 stands for NTK-like")
-        check_positive("init", (self.init,))
+        check_init("inits", [init for init in self.inits if init])
+        check_init("init", (self.init,))
         check_at_most("init", (self.init,), 1e-3, "a small start; larger ones belong to inits")
         check_at_least("positive", self.positive, 1)
         check_at_most("positive", self.positive, self.many - 1, "a negative cluster is needed")

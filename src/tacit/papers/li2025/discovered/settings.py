@@ -7,6 +7,7 @@ from tacit.papers._shared.checks import (
     check_at_least,
     check_at_most,
     check_clusters,
+    check_init,
     check_positive,
     check_unique,
 )
@@ -41,6 +42,7 @@ class Discovered:
     repeats: int = 6  # the fewest of which all can show a share of a half
 
     def __post_init__(self) -> None:
+        check_init("init", (self.init,))
         check_clusters(self.k, self.k1, self.d, names=("k", "k1", "d"))
         check_at_least("n", (self.n,), 8)
         check_positive("sigma", self.sigma)

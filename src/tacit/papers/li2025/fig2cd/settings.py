@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tacit.lab import Exhibit
-from tacit.papers._shared.checks import check_at_least, check_positive, check_unique
+from tacit.papers._shared.checks import check_at_least, check_init, check_positive, check_unique
 from tacit.papers._shared.frozen import Frozen
 
 PAPERS = "open_clip:ViT-B-32/openai"  # the paper's embeddings: CLIP ViT-B-32
@@ -29,6 +29,7 @@ class Embedded(Frozen):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_init("init", (self.init,))
         for name in ("h", "eta", "init", "points", "repeats"):
             check_positive(name, (getattr(self, name),))
         check_at_least("T", self.T, 1)

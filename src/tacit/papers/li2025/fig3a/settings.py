@@ -4,7 +4,13 @@ from dataclasses import dataclass
 
 from tacit.errors import CallError
 from tacit.lab import Exhibit
-from tacit.papers._shared.checks import check_at_least, check_clusters, check_positive, check_unique
+from tacit.papers._shared.checks import (
+    check_at_least,
+    check_clusters,
+    check_init,
+    check_positive,
+    check_unique,
+)
 
 
 @dataclass(frozen=True)
@@ -33,6 +39,7 @@ class Curves:
     repeats: int = 6
 
     def __post_init__(self) -> None:
+        check_init("init", (self.init,))
         check_clusters(self.k, self.k1, self.d, names=("k", "k1", "d"))
         check_at_least("k", (self.k,), 3, "at k = 2 the radii sqrt(d/k) and sqrt(d/2) are one")
         for name in ("sigma", "init", "eta"):

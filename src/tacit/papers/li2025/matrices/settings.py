@@ -11,6 +11,7 @@ from tacit.papers._shared.checks import (
     check_at_least,
     check_clusters,
     check_cosine,
+    check_init,
     check_positive,
     check_unique,
 )
@@ -42,6 +43,7 @@ class Setting:
     T: int = 100
 
     def __post_init__(self) -> None:
+        check_init("init", (self.init,))
         check_clusters(self.k, self.k1, self.d, names=("k", "k1", "d"))
         for name in ("m", "n", "T"):
             check_at_least(name, (getattr(self, name),), 1)

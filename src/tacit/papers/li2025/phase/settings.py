@@ -4,7 +4,13 @@ from dataclasses import dataclass
 
 from tacit.errors import CallError
 from tacit.lab import Exhibit
-from tacit.papers._shared.checks import check_at_least, check_clusters, check_positive, check_unique
+from tacit.papers._shared.checks import (
+    check_at_least,
+    check_clusters,
+    check_init,
+    check_positive,
+    check_unique,
+)
 
 
 @dataclass(frozen=True)
@@ -32,6 +38,7 @@ class Phase:
     trainings: int = 6  # the fewest of which all can show a share of a half
 
     def __post_init__(self) -> None:
+        check_init("init", (self.init,))
         check_clusters(self.k, self.k // 2, self.d, names=("k", "k/2", "d"))
         if self.k % 2:
             raise CallError(f"k={self.k}: half of the clusters are positive; take an even k")

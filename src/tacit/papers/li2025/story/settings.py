@@ -9,6 +9,7 @@ from tacit.papers._shared.checks import (
     check_at_least,
     check_clusters,
     check_cosine,
+    check_init,
     check_positive,
 )
 
@@ -53,6 +54,7 @@ class Story:
     hardened: int = 3
 
     def __post_init__(self) -> None:
+        check_init("init", (self.init,))
         check_clusters(self.k, self.k1, self.d, names=("k", "k1", "d"))
         if self.weights and len(self.weights) != self.k:
             raise CallError(

@@ -20,12 +20,14 @@ def tail_panel(axes: Axes, found: list[Tail], events: xr.DataArray) -> None:
     powers = list(events.p.values) if "p" in events.dims else [None]
     cells = [events[i] for i in np.ndindex(events.shape)]
     floor = 0.3 / max(tail.n for tail in found)
-    reach = max(tail.b for tail in found)
-    start = min((tail.b for tail in found if tail.b), default=1.0)
+    start = min(
+        (tail.b for tail in found if tail.b), default=1.0
+    )  # at rho or delta = 0 the exponent is 0
+    reach = max(start, *(tail.b for tail in found))
     for index, K in enumerate(events.K.values):
         colour = f"C{index}"
         mine = [(t, c) for t, c in zip(found, cells, strict=True) if int(c.K) == K]
-        b = np.geomspace(start / 2, max(tail.b for tail, _ in mine), 200)
+        b = np.geomspace(start / 2, max(start, *(tail.b for tail, _ in mine)), 200)
         axes.plot(b, mine[0][0].a * np.exp(-b / 2), "--", color=colour, linewidth=1.2)
         axes.plot([], [], "s", color=colour, label=f"$K$ = {K}")
         for row, p in enumerate(powers):

@@ -86,11 +86,20 @@ def bound_claim(judge: Judge, id: str, statement: str, found: list[Tail]) -> Cla
     if all(t.bound() >= 1 for t in found):
         grow = min(math.log(t.a) / (C * t.b) if t.b else math.inf for t in found)
         why = f"at C = 1/2 the bound is 1 or more in all {of} settings: nothing can violate it; the nearest "
-        why += f"where it is below has D/alpha^2 more than {grow:.3g} times as large ({INTEGRATED})"
-        return judge(id, text, expected, Certain(C, "no setting can tell", of), vacuous=why)
+        if math.isinf(grow):
+            why += (
+                "where it is below has a positive rho or delta: at 0 it is 1 or more at any noise"
+            )
+        else:
+            why += f"where it is below has D/alpha^2 more than {grow:.3g} times as large ({INTEGRATED})"
+        return judge(
+            id, text, expected, Certain(C, "no setting can tell", of), vacuous=why, any_size=True
+        )
     if not telling:
-        why = f"where the bound is below 1 it is below {reach:.2g}, the limit of no event in {found[0].n:,}"
-        why += f"; {INTEGRATED}"
+        # no event was seen and none is expected: what D/alpha^2 would bring the bound to what n can show
+        grow = max(math.log(t.a / reach) / (C * t.b) for t in found if t.bound() < 1)
+        why = f"where the bound is below 1 it is below {reach:.2g}, the limit of no event in {found[0].n:,}; the "
+        why += f"nearest where it is above has D/alpha^2 less than {grow:.3g} times as large ({INTEGRATED})"
         return judge.cannot(id, text, expected, why)
     largest = least(constant(t, of) for t in {*telling, *seen})
     return judge(id, text, expected, largest, because="the counts exclude C = 1/2")

@@ -9,6 +9,7 @@ from tacit.papers._shared.checks import (
     check_at_least,
     check_at_most,
     check_clusters,
+    check_init,
     check_positive,
     check_unique,
 )
@@ -49,7 +50,7 @@ class Experiment:
                 )
         check_positive("alpha", self.alpha)
         check_at_least("radius", self.radius, 0)
-        check_positive("init", (self.init,))
+        check_init("init", (self.init,), flow=True)
         check_at_most("init", (self.init,), 1e-3, "the conjecture is about small weights")
         for name in ("p", "alpha", "radius"):
             check_unique(name, getattr(self, name))

@@ -112,7 +112,7 @@ def draw(data: xr.Dataset, config: FeatureNets) -> Figure:
     curves = config.curves(int(data.attrs["superclasses"]))
     correlation_panel(a, data)
     accuracy_panel(b, data, curves)
-    b.legend(loc="center right")
+    b.legend(loc="lower right")
     rank_panel(c, data, curves)
     robust_panel(d, data, config)
     classes, count = data.attrs["classes"], data.attrs["superclasses"]

@@ -6,10 +6,16 @@ from matplotlib.axes import Axes
 from tacit.papers.min2024.fig3 import figure as fig3_panels
 from tacit.papers.min2024.fig4.settings import FeatureNets
 
+LABELLED = 10  # class names that find room beside the map
+
 
 def correlation_panel(axes: Axes, data: xr.Dataset) -> None:
     """(a) cos(z_i, z_j) of centred features, classes in order."""
     fig3_panels.correlation_panel(axes, data)
+    for axis in (axes.xaxis, axes.yaxis):
+        places, names = axis.get_ticklocs(), [tick.get_text() for tick in axis.get_ticklabels()]
+        every = -(-len(names) // LABELLED)
+        axis.set_ticks(places[::every], names[::every])
     axes.set_xlabel("class of $z_j$")
     axes.set_ylabel("class of $z_i$")
     axes.set_title(r"(a) $\cos(z_i, z_j)$, centred features")

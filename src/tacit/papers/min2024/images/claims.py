@@ -3,13 +3,16 @@
 Where a word of the paper (large, small, much) needs a number to be judged, number and verdict are our own.
 """
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import xarray as xr
+from scipy.stats import t as student
 
 from tacit.base.estimate import Estimate, least, most
 from tacit.lab import Bench, Claim, Expected, Judge
@@ -89,7 +92,10 @@ def correlation_claims(
         each = (values * pairs).sum(1) / pairs.sum(1)
         return mean_of(2 * each - each.mean(), over="points")
 
-    judge = judge.but(where=f"{judge.where} (a)")
+    judge, several = (
+        judge.but(where=f"{judge.where} (a)"),
+        {"class": "classes"}.get(kind, f"{kind}s"),
+    )
     same, rows = over(one & ~self, cosine), []
     text = (
         f"two points of one {kind} are likely to have a positive correlation (the share of pairs)"
@@ -100,9 +106,13 @@ def correlation_claims(
     bar = f"ours: Cohen (1988) calls a correlation of {LARGE:g} large"
     if kind == "digit":  # of Figure 4 the paper says no more than that classes are clustered
         rows.append(("large", text, Expected(min=LARGE), same, bar))
-    text = f"two points of different {kind}s have a small or negative correlation (the mean over pairs)"
+    text = f"two points of different {several} have a small or negative correlation (the mean over pairs)"
     bar = f"ours: Cohen (1988) calls a correlation of {SMALL:g} small"
     rows.append(("other", text, Expected(max=SMALL), over(~one, cosine), bar))
+    # the mean over all pairs of centred points is nearly 0 in any world: this one could fail for every two kinds
+    text = f"points of each {kind} are more correlated with each other than with those of any other (the least "
+    text += f"difference of means over ordered pairs of {several})"
+    rows.append(("apart", text, Expected(min=0.0), apart_least(label, cosine), "ours: the sign"))
     for id, text, expected, found, bar in rows:
         repeated, source = (
             same_as and f"{same_as}:correlation.{id}",
@@ -110,6 +120,29 @@ def correlation_claims(
         )
         id = f"correlation.{id}"
         yield judge(id, text, expected, found, source=source, bar=bar, same_as=repeated)
+
+
+def apart_least(label: npt.NDArray[Any], cosine: Floats) -> Estimate:
+    """The least, over ordered pairs of kinds a and b, of the mean cosine within a less that of a with b.
+
+    Let m(i, b) be the mean cosine of point i with the other points of b. The difference is the mean over a of
+    m(i, a) - m(i, b), and varies as that of 2 m(i, a) - m(i, b) less that of m(j, a) over b (Hoeffding 1948).
+    """
+    kinds, of_kind = np.unique(label, return_inverse=True)
+    members = np.eye(len(kinds))[of_kind]
+    count = members.sum(0)
+    own = members * np.diagonal(cosine)[:, None]  # a point is no pair with itself
+    means = (cosine @ members - own) / (count - members)
+    least_count, pairs = int(count.min()), len(kinds) * (len(kinds) - 1)
+    wide = float(student.ppf(1 - 0.025 / pairs, least_count - 1))
+    found = []
+    for a, b in itertools.permutations(range(len(kinds)), 2):
+        of_a, of_b = means[of_kind == a], means[of_kind == b]
+        value = float((of_a[:, a] - of_a[:, b]).mean())
+        square = (2 * of_a[:, a] - of_a[:, b]).var(ddof=1) / len(of_a)
+        half = wide * math.sqrt(square + of_b[:, a].var(ddof=1) / len(of_b))
+        found.append(Estimate(value, value - half, value + half, len(label), "points"))
+    return least(found)
 
 
 def clean_claim(edges: dict[float, Estimate], judge: Judge) -> Iterator[Claim]:
@@ -145,12 +178,15 @@ def robust_claims(
     data: xr.Dataset, p: Sequence[float], radius: Sequence[float], judge: Judge, N: float = math.inf,
     *, much: bool = True,
 ) -> Iterator[Claim]:  # fmt: skip
-    """(d): a larger p is more robust at each radius where there is something to gain and to lose."""
+    """(d): a larger p is more robust at each attacked radius where there is something to gain and to lose."""
     ps, radii, judge = sorted(p), sorted(radius), judge.but(where=f"{judge.where} (d)")
     mean = data.robust.mean("seed").sel(radius=radii)
     for low, high in pairwise(ps):
         level = (mean.sel(p=low) + mean.sel(p=high)).values / 2
-        middle = [r for r, at in zip(radii, level, strict=True) if MIDDLE[0] <= at <= MIDDLE[1]]
+        # at radius 0 nothing is attacked: that is clean accuracy, a claim of its own
+        middle = [
+            r for r, at in zip(radii, level, strict=True) if r and MIDDLE[0] <= at <= MIDDLE[1]
+        ]
         id, text = f"robust.p{high:g}", f"p = {high:g} is more robust than p = {low:g}"
         text += f" at each radius where their mean is from {MIDDLE[0]:g} to {MIDDLE[1]:g} (the least gain)"
         if middle:
@@ -160,6 +196,10 @@ def robust_claims(
         else:
             reason = "there is no such radius among those attacked: give more with --set radius="
             yield judge.cannot(id, text, Expected(min=0.0), reason)
+    if not much and ps[0] == 1 and len(ps) > 2 and max(radii) > 0:
+        text = f"p = {ps[-1]:g} is more robust than ReLU at the largest radius, {max(radii):g} (the gain)"
+        gain = gains(data.outlived, radii, (1.0, ps[-1]), N)[-1]
+        yield judge("robust.ends", text, Expected(min=0.0), gain)
     if much and ps[0] == 1 and len(ps) > 1:
         text = f"p = {ps[-1]:g} is much more robust than ReLU at some radius (the largest gain)"
         found = gains(data.outlived, radii, (1.0, ps[-1]), N, of=len(radii))

@@ -3,7 +3,13 @@
 from dataclasses import dataclass
 
 from tacit.lab import Exhibit
-from tacit.papers._shared.checks import check_at_least, check_clusters, check_positive, check_unique
+from tacit.papers._shared.checks import (
+    check_at_least,
+    check_clusters,
+    check_init,
+    check_positive,
+    check_unique,
+)
 
 
 @dataclass(frozen=True)
@@ -25,6 +31,7 @@ class Learned:
     near: int = 60
 
     def __post_init__(self) -> None:
+        check_init("init", (self.init,), flow=True)
         check_clusters(self.K, self.K1, self.D)
         for name in ("alpha", "init"):
             check_positive(name, (getattr(self, name),))

@@ -63,7 +63,7 @@ class Transition:
         check_at_least("fit_p", self.fit_p, 2, "below 2 neurons never turn slowly")
         inits = (*self.init, *self.noisy_init, self.cut_init, self.fit_init)
         check_at_most("init", inits, 1)
-        check_at_least("init", inits, 1e-100)
+        check_at_least("init", inits, 1e-100, "none smaller was tried")
         check_positive("alpha", self.alpha)
         swept = ("init", "cut_p", "share_p", "noisy_init", "clusters", "alpha", "fit_p", "fit_dims")
         for name in ("p", *swept):
