@@ -20,6 +20,7 @@ The recursions are closed: f at the points follows from the coefficients and fro
 No weight vector is needed until one wants to see it (`rebuilt`).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -50,9 +51,10 @@ class Seen:
 
 @dataclass(frozen=True)
 class ClassSeen:
-    """k labels, at the points: all outputs, the own one (q_i), l'_is, and which neurons are active."""
+    """k labels, at the points: outputs, ln sum exp of the others, the own one (q_i), l'_is, active neurons."""
 
     logits: Float[Tensor, "k n"]
+    others: Float[Tensor, " n"]
     margin: Float[Tensor, " n"]
     slope: Float[Tensor, "k n"]
     active: Bool[Tensor, "h n"]
@@ -178,13 +180,13 @@ class ClassDynamics(Ground):
         """The k outputs at the points."""
         z = self.before(at)
         logits = z.clamp_min(0).unflatten(0, (-1, self.width)).mean(1)
-        own = self.z.T
-        others = torch.logsumexp(logits.masked_fill(own > 0, -torch.inf), 0)
-        margin = (logits * own).sum(0)
+        own = self.z.T > 0
+        others = torch.logsumexp(logits.masked_fill(own, -torch.inf), 0)
+        margin = torch.where(own, logits, 0.0).sum(0)
         # 1 - p of the own label by its own formula: p itself rounds to 1
-        right = torch.sigmoid(others - margin)
-        slope = torch.where(own > 0, -right, torch.softmax(logits, 0))
-        return ClassSeen(logits, margin, slope, z >= 0)
+        rest = torch.exp(logits - torch.logaddexp(others, margin))
+        slope = torch.where(own, -torch.sigmoid(others - margin), rest)
+        return ClassSeen(logits, others, margin, slope, z >= 0)
 
     def step(self, at: State, seen: ClassSeen, eta: float) -> State:
         """Corollary C.8."""
@@ -193,11 +195,32 @@ class ClassDynamics(Ground):
 
     def log_pull(self, seen: ClassSeen) -> Float[Tensor, " n"]:
         """ln |l'_i,c(i)|."""
-        others = torch.logsumexp(seen.logits.masked_fill(self.z.T > 0, -torch.inf), 0)
-        return torch.nn.functional.logsigmoid(others - seen.margin)
+        return torch.nn.functional.logsigmoid(seen.others - seen.margin)
 
 
 Net = Dynamics | ClassDynamics
+QUIET = 0.01
+
+
+def followed(
+    problem: Net, eta: float, plain: int, until: float, stride: float, quiet: float | None = None
+) -> Iterator[tuple[float, State, Seen | ClassSeen]]:
+    """(t, coefficients, what is seen) from t = 0: `plain` steps of size eta, then growing ones, to eta t = until.
+
+    A growing step is `stride` times the elapsed time: a coefficient grows by about the step over the elapsed time,
+    since the loss falls as one over time (`sweeps.sweep`). While every margin is below QUIET all derivatives are what
+    they were at the start, to as much, and `quiet` may be a longer stride.
+    """
+    at, t = problem.zero(), 0.0
+    while True:
+        seen = problem.seen(at)
+        yield t, at, seen
+        if t >= until / eta * (1 - 1e-9):
+            return
+        still = quiet is not None and float(seen.margin.max()) < QUIET
+        size = 1.0 if t < plain else max(t * (quiet if still and quiet else stride), 1.0)
+        at = problem.step(at, seen, eta * size)  # type: ignore[arg-type]
+        t += size
 
 
 def dynamics_of(start: TwoLayerNet, mixture: ClusterMixture, samples: Samples) -> Dynamics:

@@ -30,9 +30,36 @@ def reading_of(problem: Net, at: State, seen: Seen | ClassSeen, t: float) -> dic
         "gap_hat_same": within(problem, q_hat),
         "ratio": float((log_pull.max() - log_pull.min()).exp()),
         "ratio_same": math.exp(within(problem, log_pull)),
+        "foreign": foreign_of(problem, at),
+        **from_sigma(problem, at, seen, log_pull),
         "own_active": float(seen.active[own].double().mean()),
         "other_active": float(seen.active[~own].double().mean()),
     }
+
+
+def from_sigma(
+    problem: Net, at: State, seen: Seen | ClassSeen, log_pull: Float[Tensor, " n"]
+) -> dict[str, float]:
+    """Lemmas B.20, B.21, C.20, C.21: how far margin and derivative leave their bounds by an own sigma alone.
+
+    q <= (2n/k) sigma + `q_above`, q >= (n/2k) sigma - `q_below`, and ln |l'| is at most `pull_above` above -(n/2k)
+    sigma, and `pull_below` (or more) above -(2n/k) sigma.
+    """
+    own, share = problem.own, len(problem.z) / problem.z.shape[1]
+    sigma = at.sigma * share
+    ends = {
+        "q_above": (seen.margin - 2 * sigma)[own].max(),
+        "q_below": (sigma / 2 - seen.margin)[own].max(),
+        "pull_above": (log_pull + sigma / 2)[own].max(),
+        "pull_below": (log_pull + 2 * sigma)[own].min(),
+    }
+    return {name: float(value) for name, value in ends.items()}
+
+
+def foreign_of(problem: Net, at: State) -> float:
+    """The largest output of another label at a point (Lemma C.17)."""
+    output = problem.before(at).clamp_min(0).unflatten(0, (-1, problem.width)).mean(1)
+    return float(output.masked_fill(problem.own[:: problem.width], 0.0).max())
 
 
 def estimated(problem: Net, at: State) -> Float[Tensor, " n"]:
@@ -46,3 +73,46 @@ def within(problem: Net, values: Float[Tensor, " n"]) -> float:
     rows = torch.where(problem.z.T > 0, values, torch.nan)
     spread = [row[~row.isnan()] for row in rows]
     return max(float(row.max() - row.min()) for row in spread if len(row))
+
+
+def approximations(problem: Net, at: State) -> dict[str, float]:
+    """What the lemmas before auto-balance bound by multiples of eps (B.11 to B.14, C.11 to C.14), largest.
+
+    `feature` |<w, mu_j> - lambda_j|, `noise` |<w, xi_i> - sigma_i|, `point` |<w, x_i> - lambda - sigma|, `margin` |q -
+    q_hat|.
+    """
+    assert problem.span is not None, "products alone have no vectors"
+    centres = problem.span.centres
+    gram = centres @ centres.T
+    aside = problem.features * problem.feature_size.unsqueeze(1) - gram @ problem.z.T
+    along = problem.span.w @ centres.T + at.lam @ (gram / problem.feature_size.unsqueeze(1))
+    along = along + (at.sigma / problem.noise_size) @ aside.T
+    before, seen = problem.before(at), problem.seen(at)
+    there = before - at.b.unsqueeze(1)
+    towards = there - along @ problem.z.T
+    return {
+        "error_feature": float((along - at.lam).abs().max()),
+        "error_noise": float((towards - at.sigma).abs().max()),
+        "error_point": float((there - at.lam @ problem.z.T - at.sigma).abs().max()),
+        "error_margin": float((seen.margin - estimated(problem, at)).abs().max()),
+    }
+
+
+def parts_away(problem: Net, at: State) -> dict[str, float]:
+    """Lemmas B.25 and C.25: L1 to L4 and all of sqrt(d) ||w - lambda sum mu_j/||mu_j||^2||, the largest of a neuron.
+
+    lambda is one own coefficient, as the lemmas have it.
+    """
+    assert problem.span is not None, "products alone have no vectors"
+    near, root = problem.own_clusters, problem.feature_size[0].sqrt()
+    lam = at.lam[near][0]
+    goal = lam * near.to(at.lam) @ (problem.span.centres / problem.feature_size.unsqueeze(1))
+    noise = (at.sigma / problem.noise_size) @ problem.span.noise
+    rows = {
+        "L1": root * problem.span.w.norm(dim=1),
+        "L2": torch.where(near, at.lam - lam, 0.0).norm(dim=1),
+        "L3": torch.where(near, 0.0, at.lam).norm(dim=1),
+        "L4": root * noise.norm(dim=1),
+        "away": root * (problem.rebuilt(at) - goal).norm(dim=1),
+    }
+    return {name: float(row.max()) for name, row in rows.items()}
