@@ -1,8 +1,11 @@
 """What Sections 5.1 and 5.2 and Appendices B.1 and C.2 speak of, read off the coefficients of either net."""
 
 import math
+from collections.abc import Iterator
 
+import numpy as np
 import torch
+import xarray as xr
 from jaxtyping import Float
 from torch import Tensor
 
@@ -116,3 +119,37 @@ def parts_away(problem: Net, at: State) -> dict[str, float]:
         "away": root * (problem.rebuilt(at) - goal).norm(dim=1),
     }
     return {name: float(row.max()) for name, row in rows.items()}
+
+
+def watched(
+    problem: Net,
+    course: Iterator[tuple[float, State, Seen | ClassSeen]],
+    until: float,
+    looks: float,
+) -> tuple[xr.Dataset, State]:
+    """Readings of a course at `looks` moments a decade of t, from 1 to `until`; and the last coefficients."""
+    last = math.log10(until)
+    due = iter(10 ** np.linspace(0, last, round(looks * last) + 1) * (1 - 1e-6))
+    wanted, end, rows = next(due), problem.zero(), []
+    for t, at, seen in course:
+        end = at
+        if t >= wanted:
+            row = reading_of(problem, at, seen, t)
+            if problem.span is not None:
+                row |= approximations(problem, at) | parts_away(problem, at)
+            rows.append(row)
+            wanted = next(due, math.inf)
+    data = xr.Dataset({name: ("time", np.array([row[name] for row in rows])) for name in rows[0]})
+    count = problem.z.sum(0)
+    ratios = (problem.noise_size.max() / problem.noise_size.min(), count.max() / count.min())
+    data["uneven"] = ((), float(max(ratios)) - 1)
+    return data, end
+
+
+def begun(problem: Net) -> bool:
+    """Whether each neuron is activated at the start by a point of each cluster of its label.
+
+    Lemmas B.1 and C.5 take it from Propositions A.12 and C.3, which promise more: n/(3km^2) and n/(3k^3h^2) points.
+    """
+    active = (problem.before(problem.zero()) >= 0).to(problem.z) @ problem.z
+    return bool((active[problem.own_clusters] > 0).all())

@@ -1,48 +1,26 @@
-"""What `li2025.eps` claims: each bound of the lemmas where it could fail, and where not, which size would be needed.
+"""What `li2025.eps` claims: each bound of the lemmas where it could fail, and where not, which size would be needed."""
 
-A bound is *vacuous* where it is above what identities alone allow: a gap of margins above the largest margin, a ratio of
-derivatives above e to that, a foreign coefficient above an own one, a product above what Proposition A.6 leaves it.
-"""
-
-import math
-from collections.abc import Iterator
-from typing import NamedTuple
-
-import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
 from tacit.base.estimate import Certain
-from tacit.lab import Bench, Claim, Expected, Judge
-from tacit.measure import mean_of
-from tacit.papers._shared.universal import for_every
+from tacit.lab import Bench, Claim, Judge
+from tacit.papers.li2025._shared.bounds import (
+    KEEPS,
+    Size,
+    bounds,
+    induction,
+    products,
+    unconditional,
+)
+from tacit.papers.li2025._shared.lemmas import NETS, constants
 from tacit.papers.li2025.eps.settings import Small
-from tacit.papers.li2025.eps.theory import NETS, Constants, constants, nearest
-from tacit.papers.li2025.sweeps.sweep import delta, epsilon
+from tacit.papers.li2025.sweeps.sweep import epsilon
 
-Array = npt.NDArray[np.float64]
-LONG = "outside: Assumption 4.3 is met with constants 1, but T <= exp(sqrt k) is no time to learn (below 1/eta to k = 46,133)"
+LONG = "outside: Assumption 4.3 is met with constants 1, but T <= exp(sqrt k) is below 1/eta to k = 46,133"
 INSIDE = "inside: Assumption 4.3 with constants 1, at the start"
 BOUND = "paper: the bound itself"
 OURS = "ours: the paper's constants, with eps_hat for eps"
-WORDS = {"two": "2 labels", "classes": "k labels"}
-KEEPS, ALL = Expected(max=1.0), Expected(min=1.0)
-LATE_START = (
-    "the largest start that Assumption 4.3 allows takes about sqrt(d) m steps to be forgotten, not one"
-)
-
-
-class Row(NamedTuple):
-    """A bound: id, words, where it stands, what is bounded, its bound, and what it could be at most; (seed, time)."""
-
-    id: str
-    text: str
-    where: str
-    found: Array
-    bound: Array
-    most: Array
-    per_eps: float  # the bound is so many eps
-    because: str = ""
+LATE_START = "the largest start that Assumption 4.3 allows takes about sqrt(d) m steps to be forgotten, not one"
 
 
 def claims(data: xr.Dataset, config: Small, bench: Bench) -> tuple[Claim, ...]:
@@ -51,179 +29,22 @@ def claims(data: xr.Dataset, config: Small, bench: Bench) -> tuple[Claim, ...]:
     found: list[Claim] = []
     for net in NETS:
         at = constants(net, config.k)
-        size = {name: Size(data, config, net, name) for name in ("apart", "exact")}
-        found += bounds(induction(size["apart"], at), judge, size["apart"])
-        found += unconditional(size["apart"], at, judge)
-        found += bounds(products(size["exact"], at), judge, size["exact"])
+        many, whole = (size_of(data, config, net, name) for name in ("apart", "exact"))
+        found += bounds(induction(many, at), judge, many)
+        found += unconditional(many, at, judge)
+        found += bounds(products(whole, at), judge, whole)
         with_hat = judge.but(source="ours", bar=OURS)
-        found += bounds(induction(size["exact"], at, hat=True), with_hat, size["exact"])
-    found += start(config, judge.but(regime=INSIDE))
-    return tuple(found)
+        found += bounds(induction(whole, at, hat=True), with_hat, whole)
+    return (*found, start(judge.but(regime=INSIDE)))
 
 
-class Size:
-    """One net at one size: its variables as (seed, time), and eps."""
-
-    def __init__(self, data: xr.Dataset, config: Small, net: str, name: str) -> None:
-        self.net, self.name, self.k = net, name, config.k
-        self.d = float(config.d if name == "apart" else config.d_exact)
-        self.n = config.n if name == "apart" else config.n_exact
-        self.eps = epsilon(self.d, self.k, self.n)
-        self.data, self.time = data, f"time_{name}"
-
-    def __getitem__(self, name: str) -> Array:
-        """(seed, time), or (seed, 1) of what is once a training."""
-        found = self.data[f"{self.net}_{self.name}_{name}"]
-        values = found.transpose("seed", ...).values
-        return np.asarray(values if values.ndim > 1 else values[:, None], dtype=np.float64)
-
-    @property
-    def late(self) -> Array:
-        """eta t >= 1, where the theorems begin."""
-        return np.asarray(self["t"] >= 0.99 * self.d**2)
-
-    @property
-    def hat(self) -> Array:
-        """eps_hat until each moment (defined in `exhibit`)."""
-        parts = (6 * self["error_feature"], 6 * self["error_noise"], self["error_margin"], 6 * self["bias"])
-        so_far = np.maximum.accumulate(np.max(parts, axis=0), axis=1)
-        return np.maximum(so_far, self["uneven"])
-
-    @property
-    def words(self) -> str:
-        return f"{WORDS[self.net]}, n = {self.n:,}, d = {self.d:.0e}"
+def size_of(data: xr.Dataset, config: Small, net: str, name: str) -> Size:
+    """One of the four settings."""
+    d, n = (config.d, config.n) if name == "apart" else (config.d_exact, config.n_exact)
+    return Size(data, f"{net}_{name}_", net, config.k, float(d), n, float(d) ** -2, LATE_START)
 
 
-def induction(of: Size, at: Constants, *, hat: bool = False) -> Iterator[Row]:
-    """Properties 2 to 6 and 8, and the ratio of lambdas: multiples of eps, or of eps_hat."""
-    eps, lam, q = of.hat if hat else np.full_like(of["t"], of.eps), of["lam_most"], of["lam_most"] + of["sigma_most"]
-    where, name = f"Lemma {at.induction}", f"{at.induction.replace('.', '')}{'.hat' if hat else ''}"
-    never = np.full_like(lam, np.inf)
-    rows = (
-        ("2", "gap of q_hat in a cluster", "gap_hat_same", at.same, lam),
-        ("3", "gap of q_hat", "gap_hat", at.hat, q),
-        ("4", "gap of margins", "gap", at.gap, q + of["foreign"]),
-        ("8", "foreign |lambda|", "lam_other", 1.0, lam),
-        ("8.sigma", "foreign |sigma|", "sigma_other", 2.0, of["sigma_most"]),
-    )
-    for id, text, variable, times, most in rows:
-        yield Row(f"{name}.{id}", f"property {id[0]}: {text}, {times:g} eps", where, of[variable], times * eps, most, times)
-    with np.errstate(over="ignore"):
-        top = np.expm1(q + of["foreign"])
-    for id, text, variable, times in (
-        ("5", "ratio of derivatives in a cluster", "ratio_same", at.ratio_same),
-        ("6", "ratio of derivatives", "ratio", at.ratio),
-    ):
-        text = f"property {id}: {text}, less 1, {times:g} eps"
-        yield Row(f"{name}.{id}", text, where, of[variable] - 1, times * eps, top, times)
-    spread = np.where(of.late, of["lam_most"] / of["lam_least"] - 1, 0.0)
-    text = f"ratio of own lambdas from eta t = 1 on, less 1, {at.spread:g} eps"
-    lemma = f"{at.letter}24{'.hat' if hat else ''}"
-    yield Row(lemma, text, f"Lemma {at.letter}.24", spread, at.spread * eps, never, at.spread)
-    if not hat:
-        bound = (1 + at.balance * eps) * of["sigma_least"] + 1 / (of.n * of.d)
-        for id, kept, when in (("", of["t"] >= 1, "t >= 1"), (".late", of.late, "eta t >= 1")):
-            text = f"largest own sigma, 1 + {at.balance:g} eps of the least and 1/(nd), {when}"
-            most = np.where(kept, of["sigma_most"], 0.0)
-            lemma = f"{at.letter}19{id}"
-            yield Row(lemma, text, f"Lemma {at.letter}.19", most, bound, never, math.nan, LATE_START)
-        for id, text, variable in (
-            ("", "margin less (2n/k) sigma", "q_above"),
-            (".lower", "(n/2k) sigma less margin", "q_below"),
-        ):
-            lemma = f"{at.letter}20{id}"
-            most = 2 * q if not id else q / 2
-            yield Row(lemma, f"{text}, 2 eps", f"Lemma {at.letter}.20", of[variable], 2 * eps, most, 2.0)
-
-
-def products(of: Size, at: Constants) -> Iterator[Row]:
-    """Lemmas 10 to 14, 17, 25 and 26: biases, products, outputs of other labels, and the weights."""
-    eps, one, lam = of.eps, np.ones_like(of["t"]), of["lam_most"]
-    letter, clusters = at.letter, of.k if of.net == "two" else 1
-    worst = delta(of.d) / of.d * (lam * clusters + of.n / of.k * of["sigma_most"] * clusters)
-    rows = [
-        ("11", "|<w, mu_j> - lambda_j|", of["error_feature"], 1 / 6, worst, ""),
-        ("12", "|<w, xi_i> - sigma_i|", of["error_noise"], 1 / 6, worst, ""),
-        ("13", "|<w, x_i> - lambda - sigma_i|", of["error_point"], 1 / 3, 2 * worst, ""),
-        ("14", "|q_i - q_hat_i|", of["error_margin"], 1.0, lam, ""),
-        ("25.L1", "sqrt(d) ||w(0)||", of["L1"], 1.0, np.inf * one, ""),
-        ("25.L3", "foreign features in w, times sqrt(d)", of["L3"], float(of.k), math.sqrt(of.k) * lam, ""),
-        ("25.L2", "unequal own lambdas in w, times sqrt(d)", of["L2"], at.L2, math.sqrt(of.k) * lam, ""),
-    ]
-    if of.net == "two":
-        bias = of.k * lam / of.d  # b - b(0) = sum_j lambda_j / d
-        rows.append(("10", "|b|", of["bias"], 1 / 6, bias, ""))
-    else:
-        rows.append(("17", "outputs of other labels", of["foreign"], 1.0, lam, ""))
-    for id, text, found, times, most, because in rows:
-        yield Row(f"{letter}{id}", f"{text}, {times:.3g} eps", f"Lemma {letter}.{id.split('.')[0]}", found,
-                  times * eps * one, most, times, because)  # fmt: skip
-    text = "remembered noise in w, times sqrt(d), sqrt(16 k eps)"
-    yield Row(f"{letter}25.L4", text, f"Lemma {letter}.25", of["L4"], math.sqrt(16 * of.k * eps) * one,
-              math.sqrt(clusters) * lam, math.nan)  # fmt: skip
-    text = "|<w, xi>| of fresh noise at the end, 0.167 eps"
-    yield Row(f"{letter}26", text, f"Lemma {letter}.26", of["fresh"], eps / 6 * one[:, -1:], worst[:, -1:], 1 / 6)
-
-
-def bounds(rows: Iterator[Row], judge: Judge, of: Size) -> Iterator[Claim]:
-    """Each bound in all trainings; vacuous where it is nowhere below what could be at most."""
-    for row in rows:
-        part = xr.DataArray((row.found / row.bound).max(1), dims="seed")
-        text = f"{row.text}: largest part of its bound, {float(part.max()):.2g} ({of.words})"
-        told = judge.but(where=row.where)
-        with np.errstate(invalid="ignore"):
-            room = float(np.nanmax(row.most / row.bound))
-        if room > 1:
-            yield for_every(told, row.id, text, KEEPS, part, row.because)
-            continue
-        eps = row.bound[0, -1] / row.per_eps if row.per_eps > 0 else of.eps
-        why = f"the bound is {1 / room if room else math.inf:.2g} times the most there could be, with eps = {eps:.2g}"
-        if room > 0 and row.per_eps > 0:
-            why += f"; {needed(row, of, room)}"
-        yield told(row.id, text, KEEPS, mean_of(part.values, over="trainings"), vacuous=why)
-
-
-def needed(row: Row, of: Size, room: float) -> str:
-    """The size at which the bound would say something, as far as it can be said."""
-    if row.id == "B10":
-        lam = 2 / 3 * of.k * math.sqrt(of.d) * math.log(of.d)
-        return (
-            f"b - b(0) is sum_j lambda_j/d, and eps >= 4 k^2 ln d/sqrt(d): only lambda >= {lam:.2g}, at eta t near "
-            f"e^{lam:.2g}, could break it"
-        )
-    return nearest(of.eps * room, of.k)
-
-
-def unconditional(of: Size, at: Constants, judge: Judge) -> Iterator[Claim]:
-    """Properties 1 and 7, and lambda's window: no eps in them."""
-    t, share = of["t"], of.k / of.n
-    judge = judge.but(where=f"Lemma {at.induction}")
-    id = at.induction.replace(".", "")
-    low, high = (1 / 3, 2.0) if of.net == "two" else (1 / 2, 2.0 * of.k)
-    rows = (
-        (f"{at.letter}21", f"largest |l'| over {high:g} exp(-(n/2k) sigma)", KEEPS,
-         np.exp(of["pull_above"]).max(1) / high, f"Lemma {at.letter}.21", ""),
-        (f"{at.letter}21.lower", f"least |l'| over {low:.3g} exp(-(2n/k) sigma)", ALL,
-         np.exp(of["pull_below"]).min(1) / low, f"Lemma {at.letter}.21", ""),
-        (f"{id}.1", "property 1: largest sigma over (2k/n) ln(t + 1)", KEEPS,
-         (of["sigma_most"] / (2 * share * np.log1p(t))).max(1), "", ""),
-        (f"{id}.1.lower", "property 1: least sigma n/k - ln(eta t)/2", Expected(min=0.0),
-         (of["sigma_least"] / share - np.log(t / of.d**2) / 2).min(1), "", ""),
-        (f"{id}.7", "property 7: least share of active pairs of a neuron and a point of its label, t >= 1", ALL,
-         of["own_active"].min(1), f"Lemmas {at.induction}, {'B.1' if of.net == 'two' else 'C.5'}", LATE_START),
-        (f"{id}.7.late", "property 7: the same from eta t = 1 on", ALL,
-         np.where(of.late, of["own_active"], 1.0).min(1), "", ""),
-        (f"{at.letter}23", "largest own lambda over 4 ln(t + 1), eta t >= 1", KEEPS,
-         np.where(of.late, of["lam_most"] / (4 * np.log1p(t)), 0.0).max(1), f"Lemma {at.letter}.23", ""),
-        (f"{at.letter}23.lower", "least own lambda - ln(eta t)/4, eta t >= 1", Expected(min=0.0),
-         np.where(of.late, of["lam_least"] - np.log(t / of.d**2) / 4, np.inf).min(1), f"Lemma {at.letter}.23", ""),
-    )  # fmt: skip
-    for name, text, expected, values, where, because in rows:
-        told, found = judge.but(where=where), xr.DataArray(values, dims="seed")
-        yield for_every(told, name, f"{text} ({of.words})", expected, found, because)
-
-
-def start(config: Small, judge: Judge) -> Iterator[Claim]:
+def start(judge: Judge) -> Claim:
     """The proofs' sqrt(d) ||w(0)|| <= eps against eps = o(k^-2.5), as both grow."""
     k, powers = 100, (20, 14)
     d, n = float(k) ** powers[0], float(k) ** powers[1]
@@ -232,4 +53,6 @@ def start(config: Small, judge: Judge) -> Iterator[Claim]:
     because = "eta = 1/d^2 and sigma_w^2 = eta/k^5 make it k^-2.5, and eps is o(k^-2.5)"
     text = f"sqrt(d) ||w(0)|| over eps for the largest start at k = {k}, d = k^{powers[0]}, n = k^{powers[1]}"
     where = "Lemmas B.11, B.12, B.25 and C.25, the term of w(0)"
-    yield judge("L1.limit", text, KEEPS, Certain(part, why), because=because, where=where, any_size=True)
+    return judge(
+        "L1.limit", text, KEEPS, Certain(part, why), because=because, where=where, any_size=True
+    )

@@ -18,13 +18,13 @@ class Small:
 
     k: int = 3
     k1: int = 1
-    h: int = 2
+    h: int = 1
     d: int = 10**16
-    n: int = 120_000
+    n: int = 90_000
     d_exact: int = 10**7
     n_exact: int = 1500
     late: float = 1e3
-    stride: float = 0.1
+    stride: float = 0.2
     repeats: int = 6  # the fewest of which all can show a share of a half
     fresh: int = 2000
 
@@ -32,13 +32,24 @@ class Small:
         check_clusters(self.k, self.k1, self.d, names=("k", "k1", "d"))
         check_at_least("h", (self.h,), 1)
         for name in ("n", "n_exact"):
-            check_at_least(name, (getattr(self, name),), 2 * self.k, "two points a cluster, at least")
+            check_at_least(
+                name, (getattr(self, name),), 2 * self.k, "two points a cluster, at least"
+            )
         rows = max(2, self.h) * self.k
-        check_at_least("d_exact", (self.d_exact,), self.n_exact + rows + self.k, "n_exact + neurons + k: the span")
-        check_at_least("d", (self.d,), 10**10, "noises count as orthogonal there; with fewer take d_exact")
+        check_at_least(
+            "d_exact",
+            (self.d_exact,),
+            self.n_exact + rows + self.k,
+            "n_exact + neurons + k: the span",
+        )
+        check_at_least(
+            "d", (self.d,), 10**10, "noises count as orthogonal there; with fewer take d_exact"
+        )
         check_at_least("late", (self.late,), 1, "the theorems begin at eta T = 1")
         if not 0 < self.stride <= 1:
-            raise CallError(f"stride={self.stride}: a part of the elapsed time, more than 0 and at most 1")
+            raise CallError(
+                f"stride={self.stride}: a part of the elapsed time, more than 0 and at most 1"
+            )
         check_at_least("repeats", (self.repeats,), 2, "intervals are over trainings")
         check_at_least("fresh", (self.fresh,), 1)
 

@@ -32,7 +32,9 @@ def constants(net: str, k: int) -> Constants:
     if net == "two":
         return Constants("B", "B.7", 5, 63, 65, 14, 130, 200, 204, 900 * k)
     q = k * k
-    return Constants("C", "C.10", 5 * k, 32 * q, 33 * q, 14 * k, 67 * q, 200 * q, 204 * q, 900 * k**2.5)
+    return Constants(
+        "C", "C.10", 5 * k, 32 * q, 33 * q, 14 * k, 67 * q, 200 * q, 204 * q, 900 * k**2.5
+    )
 
 
 def counts_term(share: float) -> float:
@@ -43,7 +45,11 @@ def counts_term(share: float) -> float:
 def sizes_for(eps: float, k: int) -> tuple[float, float]:
     """The least n/k and d whose terms of eps are all at most `eps` (the k^2/n among them)."""
     low, high = math.log(60.0), math.log(1e80)
-    share = math.exp(brentq(lambda u: math.log(counts_term(math.exp(u)) / eps), low, high)) if eps < 4 else 60.0
+    share = (
+        math.exp(brentq(lambda u: math.log(counts_term(math.exp(u)) / eps), low, high))
+        if eps < 4
+        else 60.0
+    )
     log_d = brentq(lambda u: math.log(4 * k * k * u / eps) - u / 2, 2.0, 1500.0)
     return max(share, k / eps), math.exp(log_d) if log_d < 700 else math.inf
 
