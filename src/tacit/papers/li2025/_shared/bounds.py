@@ -1,11 +1,12 @@
 """Each bound of Appendices B and C as a claim, where it could fail; where not, which size it would take.
 
-A bound is *vacuous* where it is above what identities alone allow: a gap of margins above the largest margin, a ratio of
-derivatives above e to that, a foreign coefficient above an own one, a product above what Proposition A.6 leaves it.
+A bound is *vacuous* where it is above what identities alone allow: a gap of margins above the largest margin, a
+ratio of derivatives above e to that, a foreign coefficient above an own one, a product above what Proposition
+A.6 leaves it.
 
-`eps_hat` is the least eps for which everything that the proof of B.7 takes from eps is true of this training until now:
-6 |<w, mu_j> - lambda_j|, 6 |<w, xi_i> - sigma_i|, |q - q_hat|, 6 |b|, and how uneven noises and clusters are. With it in
-the place of eps the induction's conclusions are claims about its logic.
+`eps_hat` is the least eps for which everything that the proof of B.7 takes from eps is true of this training
+until now: 6 |<w, mu_j> - lambda_j|, 6 |<w, xi_i> - sigma_i|, |q - q_hat|, 6 |b|, and how uneven noises and
+clusters are. With it in the place of eps the induction's conclusions are claims about its logic.
 """
 
 import math
@@ -29,7 +30,7 @@ WORDS = {"two": "2 labels", "classes": "k labels"}
 
 
 class Row(NamedTuple):
-    """A bound: id, words, where it stands, what is bounded, its bound, and what it could be at most; (seed, time)."""
+    """A bound: id, words, where it stands, what is bounded, its bound, the most it could be; (seed, time)."""
 
     id: str
     text: str
@@ -208,7 +209,8 @@ def bounds(rows: Iterator[Row], judge: Judge, of: Size) -> Iterator[Claim]:
             yield for_every(told, row.id, text, KEEPS, part, row.because)
             continue
         eps = row.bound[0, -1] / row.per_eps if row.per_eps > 0 else of.eps
-        why = f"the bound is {1 / room if room else math.inf:.2g} times the most there could be, with eps = {eps:.2g}"
+        times = 1 / room if room else math.inf
+        why = f"the bound is {times:.2g} times the most there could be, with eps = {eps:.2g}"
         if room > 0 and row.per_eps > 0:
             why += f"; {needed(row, of, room)}"
         yield told(row.id, text, KEEPS, mean_of(part.values, over="trainings"), vacuous=why)
@@ -219,8 +221,8 @@ def needed(row: Row, of: Size, room: float) -> str:
     if row.id == "B10":
         lam = 2 / 3 * of.k * math.sqrt(of.d) * math.log(of.d)
         return (
-            f"b - b(0) is sum_j lambda_j/d, and eps >= 4 k^2 ln d/sqrt(d): only lambda >= {lam:.2g}, at eta t near "
-            f"e^{lam:.2g}, could break it"
+            "b - b(0) is sum_j lambda_j/d, and eps >= 4 k^2 ln d/sqrt(d): only lambda >= "
+            f"{lam:.2g}, at eta t near e^{lam:.2g}, could break it"
         )
     return nearest(of.eps * room, of.k)
 

@@ -207,9 +207,9 @@ def followed(
 ) -> Iterator[tuple[float, State, Seen | ClassSeen]]:
     """(t, coefficients, what is seen) from t = 0: `plain` steps of size eta, then growing ones, to eta t = until.
 
-    A growing step is `stride` times the elapsed time: a coefficient grows by about the step over the elapsed time,
-    since the loss falls as one over time (`sweeps.sweep`). While every margin is below QUIET all derivatives are what
-    they were at the start, to as much, and `quiet` may be a longer stride.
+    A growing step is `stride` times the elapsed time: a coefficient grows by about the step over the elapsed
+    time, since the loss falls as one over time (`sweeps.sweep`). While every margin is below QUIET all
+    derivatives are what they were at the start, to as much, and `quiet` may be a longer stride.
     """
     at, t = problem.zero(), 0.0
     while True:

@@ -12,7 +12,8 @@ NETS = ("two", "classes")
 class Constants:
     """What stands before eps, for the net with two labels (B) and with k (C).
 
-    `letter` and `numbers` name the lemmas: of the induction, of lambda's window, of lambda's ratio, of the weights.
+    `letter` and `numbers` name the lemmas: of the induction, of lambda's window, of lambda's ratio, of the
+    weights.
     """
 
     letter: str

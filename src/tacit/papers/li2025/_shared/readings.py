@@ -45,8 +45,8 @@ def from_sigma(
 ) -> dict[str, float]:
     """Lemmas B.20, B.21, C.20, C.21: how far margin and derivative leave their bounds by an own sigma alone.
 
-    q <= (2n/k) sigma + `q_above`, q >= (n/2k) sigma - `q_below`, and ln |l'| is at most `pull_above` above -(n/2k)
-    sigma, and `pull_below` (or more) above -(2n/k) sigma.
+    q <= (2n/k) sigma + `q_above`, q >= (n/2k) sigma - `q_below`, and ln |l'| is at most `pull_above` above
+    -(n/2k) sigma, and `pull_below` (or more) above -(2n/k) sigma.
     """
     own, share = problem.own, len(problem.z) / problem.z.shape[1]
     sigma = at.sigma * share
@@ -81,8 +81,8 @@ def within(problem: Net, values: Float[Tensor, " n"]) -> float:
 def approximations(problem: Net, at: State) -> dict[str, float]:
     """What the lemmas before auto-balance bound by multiples of eps (B.11 to B.14, C.11 to C.14), largest.
 
-    `feature` |<w, mu_j> - lambda_j|, `noise` |<w, xi_i> - sigma_i|, `point` |<w, x_i> - lambda - sigma|, `margin` |q -
-    q_hat|.
+    `feature` |<w, mu_j> - lambda_j|, `noise` |<w, xi_i> - sigma_i|, `point` |<w, x_i> - lambda - sigma|,
+    `margin` |q - q_hat|.
     """
     assert problem.span is not None, "products alone have no vectors"
     centres = problem.span.centres
@@ -102,9 +102,9 @@ def approximations(problem: Net, at: State) -> dict[str, float]:
 
 
 def parts_away(problem: Net, at: State) -> dict[str, float]:
-    """Lemmas B.25 and C.25: L1 to L4 and all of sqrt(d) ||w - lambda sum mu_j/||mu_j||^2||, the largest of a neuron.
+    """Lemmas B.25, C.25: L1 to L4 and all of sqrt(d) ||w - lambda sum mu_j/||mu_j||^2||.
 
-    lambda is one own coefficient, as the lemmas have it.
+    Each is the largest of a neuron. lambda is one own coefficient, as the lemmas have it.
     """
     assert problem.span is not None, "products alone have no vectors"
     near, root = problem.own_clusters, problem.feature_size[0].sqrt()
@@ -149,7 +149,8 @@ def watched(
 def begun(problem: Net) -> bool:
     """Whether each neuron is activated at the start by a point of each cluster of its label.
 
-    Lemmas B.1 and C.5 take it from Propositions A.12 and C.3, which promise more: n/(3km^2) and n/(3k^3h^2) points.
+    Lemmas B.1 and C.5 take it from Propositions A.12 and C.3, which promise more: n/(3km^2) and n/(3k^3h^2)
+    points.
     """
     active = (problem.before(problem.zero()) >= 0).to(problem.z) @ problem.z
     return bool((active[problem.own_clusters] > 0).all())

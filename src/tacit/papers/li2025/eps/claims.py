@@ -1,4 +1,4 @@
-"""What `li2025.eps` claims: each bound of the lemmas where it could fail, and where not, which size would be needed."""
+"""What `li2025.eps` claims: each bound where it could fail, and where not, the size it takes."""
 
 import xarray as xr
 

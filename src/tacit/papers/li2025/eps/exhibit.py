@@ -1,23 +1,26 @@
 r"""Lemmas B.7 to B.26 and C.10 to C.26 at sizes where their eps is small.
 
-    eps = max{2 ln N / (sqrt N - ln N), 4 k^2 ln d / sqrt d, k^2/n},   N = n/k points a cluster       (Appendix B.1)
+    eps = max{2 ln N / (sqrt N - ln N), 4 k^2 ln d / sqrt d, k^2/n},   N = n/k points a cluster      (App. B.1)
 
-**What makes it small.** The second term falls with d, the third with n, and the first with N alone, slowly: it is 1
-at N = 290, .1 at N = 50,000, .01 at 1.5e7. So few clusters, many points, any d beyond 10^8 or so.
+**What makes it small.** The second term falls with d, the third with n, and the first with N alone, slowly: it
+is 1 at N = 290, .1 at N = 50,000, .01 at 1.5e7. So few clusters, many points, any d beyond 10^8 or so.
 
-**How so many points can be followed.** Gradient descent sees inner products only. Over d, those of two noises, or of a
-noise and a centre, are of the order 1/sqrt(d), at most 4 ln d / sqrt(d) in the event of Proposition A.6. In f they add
-up to k lambda 4 ln d / sqrt d at most: 6e-5 at d = 10^16, where we leave them out (`apart`). Then a point is its
-cluster, the size of its noise, and its products with the first weights: two independent Gaussians, of the centre and
-of the noise. A step costs h n instead of h n^2. A second setting keeps all products (`exact`, in the coordinates of
-`compact`): what is about these products (B.11 to B.14, B.25, B.26) is judged there.
+**How so many points can be followed.** Gradient descent sees inner products only. Over d, those of two noises,
+or of a noise and a centre, are of the order 1/sqrt(d), at most 4 ln d / sqrt(d) in the event of Proposition
+A.6. In f they add up to k lambda 4 ln d / sqrt d at most: 6e-5 at d = 10^16, where we leave them out (`apart`).
+Then a point is its cluster, the size of its noise, and its products with the first weights: two independent
+Gaussians, of the centre and of the noise. A step costs h n instead of h n^2. A second setting keeps all
+products (`exact`, in the coordinates of `compact`): what is about these products (B.11 to B.14, B.25, B.26) is
+judged there.
 
-**Time.** The first growing steps pass the start, which here is the largest that Assumption 4.3 allows: its weights see
-sqrt(2d) sigma_w = sqrt(2/d) k^-2.5 at a point, and a step of descent moves lambda by 1/(4 d m) or so. So it takes about
-sqrt(d) m steps until the start is forgotten, not one as Lemmas B.1 and C.5 have it, and still only d^-3/2 of 1/eta = d^2.
+**Time.** The first growing steps pass the start, which here is the largest that Assumption 4.3 allows: its
+weights see sqrt(2d) sigma_w = sqrt(2/d) k^-2.5 at a point, and a step of descent moves lambda by 1/(4 d m) or
+so. So it takes about sqrt(d) m steps until the start is forgotten, not one as Lemmas B.1 and C.5 have it, and
+still only d^-3/2 of 1/eta = d^2.
 
-**What is set aside.** A neuron that no point of an own cluster activates at the start may stay off (`thm4_7`). The
-lemmas assume that this does not happen (Propositions A.12, C.3): such draws are made again, and counted (`redrawn`).
+**What is set aside.** A neuron that no point of an own cluster activates at the start may stay off (`thm4_7`).
+The lemmas assume that this does not happen (Propositions A.12, C.3): such draws are made again, and counted
+(`redrawn`).
 """
 
 import math
@@ -114,7 +117,7 @@ def exact(config: Small, bench: Bench, net: str, stream: torch.Generator) -> tup
 
 
 def course(config: Small, bench: Bench, net: str, size: str, seed: int) -> xr.Dataset:
-    """One training: what the lemmas speak of at LOOKS moments a decade, from t = 1 on; at the end, fresh noise."""
+    """One training: what the lemmas speak of, at LOOKS moments a decade; at the end, fresh noise."""
     stream = bench.generator(size, net, seed=seed)
     made = apart if size == "apart" else exact
     for redrawn in range(DRAWS):  # noqa: B007

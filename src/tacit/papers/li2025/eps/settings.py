@@ -11,9 +11,10 @@ from tacit.papers._shared.checks import check_at_least, check_clusters
 class Small:
     """Few clusters and many points, so that eps is small; Assumption 4.3 is met with constants 1.
 
-    `n` points in so many dimensions (`d`) that their noises count as orthogonal, and `n_exact` points in `d_exact`
-    dimensions with all their products. m = k neurons of either sign, `h` a label; eta = 1/d^2, and the largest start
-    that is allowed, sigma_w^2 = eta/k^5. Training goes on until eta t = `late`; `fresh` draws of noise at the end.
+    `n` points in so many dimensions (`d`) that their noises count as orthogonal, and `n_exact` points in
+    `d_exact` dimensions with all their products. m = k neurons of either sign, `h` a label; eta = 1/d^2, and
+    the largest start that is allowed, sigma_w^2 = eta/k^5. Training goes on until eta t = `late`; `fresh` draws
+    of noise at the end.
     """
 
     k: int = 3
