@@ -26,6 +26,7 @@ EXHIBITS = exhibits_of(
     "fig3a",
     "fig3b",
     "lemma5",
+    "appendixC",
     "eps",
     "thm4_5",
     "thm4_6",

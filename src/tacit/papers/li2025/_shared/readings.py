@@ -154,3 +154,8 @@ def begun(problem: Net) -> bool:
     """
     active = (problem.before(problem.zero()) >= 0).to(problem.z) @ problem.z
     return bool((active[problem.own_clusters] > 0).all())
+
+
+def apart(w: Tensor, actual: Tensor) -> float:
+    """The largest relative distance of a neuron."""
+    return float(((w - actual).norm(dim=1) / actual.norm(dim=1)).max())

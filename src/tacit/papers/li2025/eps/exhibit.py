@@ -120,10 +120,11 @@ def course(config: Small, bench: Bench, net: str, size: str, seed: int) -> xr.Da
     """One training: what the lemmas speak of, at LOOKS moments a decade; at the end, fresh noise."""
     stream = bench.generator(size, net, seed=seed)
     made = apart if size == "apart" else exact
-    for redrawn in range(DRAWS):  # noqa: B007
+    redrawn = 0
+    problem, eta = made(config, bench, net, stream)
+    while not begun(problem) and redrawn < DRAWS:
+        redrawn += 1
         problem, eta = made(config, bench, net, stream)
-        if begun(problem):
-            break
     steps = followed(problem, eta, PLAIN, config.late, config.stride, QUIET_STRIDE)
     data, end = watched(problem, steps, config.late / eta, LOOKS)
     data["redrawn"] = ((), redrawn)

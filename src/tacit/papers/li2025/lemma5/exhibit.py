@@ -40,7 +40,7 @@ from tacit.papers.li2025._shared.coefficients import (
     dynamics_of,
 )
 from tacit.papers.li2025._shared.compact import binary_net, compact_problem
-from tacit.papers.li2025._shared.readings import estimated, reading_of
+from tacit.papers.li2025._shared.readings import apart, estimated, reading_of
 from tacit.papers.li2025._shared.synthetic import binary_start, mixture_of, train_binary
 from tacit.papers.li2025.lemma5.claims import claims
 from tacit.papers.li2025.lemma5.figure import draw as draw
@@ -150,11 +150,6 @@ def starts(config: Coefficients, bench: Bench) -> xr.Dataset:
         active = w @ x.T + rng.standard_normal((h, 1)) >= 0  # in units of sigma_w = sigma_b
         reached += int((active @ np.eye(k)[z]).min() >= n / (3 * k * config.m**2))
     return xr.Dataset({"reached": ((), reached)})
-
-
-def apart(w: torch.Tensor, actual: torch.Tensor) -> float:
-    """The largest relative distance of a neuron."""
-    return float(((w - actual).norm(dim=1) / actual.norm(dim=1)).max())
 
 
 def later(problem: Dynamics, at: State, config: Coefficients) -> list[dict[str, float]]:
