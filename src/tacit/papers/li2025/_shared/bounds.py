@@ -10,7 +10,7 @@ clusters are. With it in the place of eps the induction's conclusions are claims
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -197,23 +197,29 @@ def products(of: Size, at: Constants) -> Iterator[Row]:
     )
 
 
-def bounds(rows: Iterator[Row], judge: Judge, of: Size) -> Iterator[Claim]:
+def bounds(rows: Iterable[Row], judge: Judge, of: Size) -> Iterator[Claim]:
     """Each bound in all trainings; vacuous where it is nowhere below what could be at most."""
     for row in rows:
-        part = xr.DataArray((row.found / row.bound).max(1), dims="seed")
+        part = xr.DataArray(part_of(row), dims="seed")
         text = f"{row.text}: largest part of its bound, {float(part.max()):.2g} ({of.words})"
-        told = judge.but(where=row.where)
-        with np.errstate(invalid="ignore"):
-            room = float(np.nanmax(row.most / row.bound))
+        told, room = judge.but(where=row.where), room_of(row)
         if room > 1:
             yield for_every(told, row.id, text, KEEPS, part, row.because)
             continue
-        eps = row.bound[0, -1] / row.per_eps if row.per_eps > 0 else of.eps
-        times = 1 / room if room else math.inf
-        why = f"the bound is {times:.2g} times the most there could be, with eps = {eps:.2g}"
-        if room > 0 and row.per_eps > 0:
-            why += f"; {needed(row, of, room)}"
-        yield told(row.id, text, KEEPS, mean_of(part.values, over="trainings"), vacuous=why)
+        why = f"{1 / max(room, 1e-300):.2g} times the most there could be; {needed(row, of, room)}"
+        found = mean_of(part.values, over="trainings")
+        yield told(row.id, text, KEEPS, found, vacuous=f"the bound is {why}")
+
+
+def part_of(row: Row) -> Array:
+    """The largest part of its bound that each training takes."""
+    return np.asarray((row.found / row.bound).max(1))
+
+
+def room_of(row: Row) -> float:
+    """What there could be at most, in parts of the bound: the largest of all moments and trainings."""
+    with np.errstate(invalid="ignore"):
+        return float(np.nanmax(row.most / row.bound))
 
 
 def needed(row: Row, of: Size, room: float) -> str:
@@ -224,7 +230,17 @@ def needed(row: Row, of: Size, room: float) -> str:
             "b - b(0) is sum_j lambda_j/d, and eps >= 4 k^2 ln d/sqrt(d): only lambda >= "
             f"{lam:.2g}, at eta t near e^{lam:.2g}, could break it"
         )
-    return nearest(of.eps * room, of.k)
+    eps = float(row.bound[0, -1]) / row.per_eps
+    if row.id.endswith("8.sigma"):
+        share = of.n / of.k
+        lam = 4 * math.sqrt(share) * math.log(share)
+        return (
+            "a sigma is lambda k/n at most, and eps >= 2 ln(n/k)/sqrt(n/k): only lambda >= "
+            f"{lam:.2g}, at eta t near e^{lam:.2g}, could break it"
+        )
+    if ".hat" in row.id:
+        return f"with eps_hat = {eps * room:.2g} it would say something, and it is {eps:.2g} here"
+    return f"eps = {eps:.2g}, and {nearest(eps * room, of.k)}"
 
 
 def unconditional(of: Size, at: Constants, judge: Judge) -> Iterator[Claim]:

@@ -1,6 +1,7 @@
 """The constants of Lemmas B.7 and C.10, and at which sizes eps is as small as one asks."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from scipy.optimize import brentq
@@ -44,15 +45,18 @@ def counts_term(share: float) -> float:
 
 
 def sizes_for(eps: float, k: int) -> tuple[float, float]:
-    """The least n/k and d whose terms of eps are all at most `eps` (the k^2/n among them)."""
-    low, high = math.log(60.0), math.log(1e80)
-    share = (
-        math.exp(brentq(lambda u: math.log(counts_term(math.exp(u)) / eps), low, high))
-        if eps < 4
-        else 60.0
-    )
-    log_d = brentq(lambda u: math.log(4 * k * k * u / eps) - u / 2, 2.0, 1500.0)
-    return max(share, k / eps), math.exp(log_d) if log_d < 700 else math.inf
+    """The least n/k and d whose terms of eps are all at most `eps` (the k^2/n among them).
+
+    Both terms fall from ln N = 4.1 and from ln d = 2 on.
+    """
+
+    def size(term: Callable[[float], float], low: float, high: float) -> float:
+        """exp(u) where term(u) = ln eps, `low` where it is smaller there already."""
+        goal = math.log(eps)
+        return math.exp(brentq(lambda u: term(u) - goal, low, high) if term(low) > goal else low)
+
+    share = size(lambda u: math.log(counts_term(math.exp(u))), 4.1, 180.0)
+    return max(share, k / eps), size(lambda u: math.log(4 * k * k * u) - u / 2, 2.0, 700.0)
 
 
 def nearest(eps: float, k: int) -> str:

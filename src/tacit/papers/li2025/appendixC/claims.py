@@ -36,7 +36,7 @@ def claims(data: xr.Dataset, config: Classes, bench: Bench) -> tuple[Claim, ...]
     judge = bench.claims(
         "Lemma C.10", source="formula", bar="paper: the bound itself", regime=given
     )
-    of = Size(data, "", "classes", config.k, float(config.d), config.n, config.eta, FEW)
+    of = size_of(data, config)
     at = constants("classes", config.k)
     return (
         *identities(data, config, judge),
@@ -47,6 +47,11 @@ def claims(data: xr.Dataset, config: Classes, bench: Bench) -> tuple[Claim, ...]
         *bounds(products(of, at), judge, of),
         *bounds(induction(of, at, hat=True), judge.but(source="ours", bar=OURS), of),
     )
+
+
+def size_of(data: xr.Dataset, config: Classes) -> Size:
+    """Figure 2b's size."""
+    return Size(data, "", "classes", config.k, float(config.d), config.n, config.eta, FEW)
 
 
 def identities(data: xr.Dataset, config: Classes, judge: Judge) -> Iterator[Claim]:

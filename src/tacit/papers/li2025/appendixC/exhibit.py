@@ -82,7 +82,8 @@ def born(
         if begun(dynamics):
             return problem, net, dynamics, redrawn
     raise RunError(
-        f"none of {DRAWS} starts had an own point for each of {config.k * config.h} neurons; raise n={config.n} or lower h"
+        f"none of {DRAWS} starts had an active own point for each of {config.k * config.h} neurons; "
+        f"raise n={config.n} or lower h={config.h}"
     )
 
 
