@@ -30,15 +30,17 @@ WORDS = {"two": "2 labels", "classes": "k labels"}
 
 
 class Row(NamedTuple):
-    """A bound: id, words, where it stands, what is bounded, its bound, the most it could be; (seed, time)."""
+    """A bound: id, what is bounded, the bound in words, lemma; then as (seed, time) what was found, the bound, and the
+    most there could be. The bound is `per_eps` times eps (nan: not a multiple of it)."""
 
     id: str
-    text: str
+    name: str
+    words: str
     where: str
     found: Array
     bound: Array
     most: Array
-    per_eps: float  # the bound is so many eps
+    per_eps: float = math.nan
     because: str = ""
 
 
@@ -89,119 +91,103 @@ class Size:
 
 
 def induction(of: Size, at: Constants, *, hat: bool = False) -> Iterator[Row]:
-    """Properties 2 to 6 and 8, and the ratio of lambdas: multiples of eps, or of eps_hat."""
-    eps, lam, q = (
-        of.hat if hat else np.full_like(of["t"], of.eps),
-        of["lam_most"],
-        of["lam_most"] + of["sigma_most"],
-    )
-    where, name = f"Lemma {at.induction}", f"{at.induction.replace('.', '')}{'.hat' if hat else ''}"
-    never = np.full_like(lam, np.inf)
-    rows = (
-        ("2", "gap of q_hat in a cluster", "gap_hat_same", at.same, lam),
-        ("3", "gap of q_hat", "gap_hat", at.hat, q),
-        ("4", "gap of margins", "gap", at.gap, q + of["foreign"]),
-        ("8", "foreign |lambda|", "lam_other", 1.0, lam),
-        ("8.sigma", "foreign |sigma|", "sigma_other", 2.0, of["sigma_most"]),
-    )
-    for id, text, variable, times, most in rows:
-        yield Row(
-            f"{name}.{id}",
-            f"property {id[0]}: {text}, {times:g} eps",
-            where,
-            of[variable],
-            times * eps,
-            most,
-            times,
-        )
+    """Properties 2 to 6 and 8 of the induction, and what follows from them: multiples of eps, or of eps_hat."""
+    eps, lam = of.hat if hat else np.full_like(of["t"], of.eps), of["lam_most"]
+    end = ".hat" if hat else ""
+    q = lam + of["sigma_most"] + of["foreign"]
     with np.errstate(over="ignore"):
-        top = np.expm1(q + of["foreign"])
-    for id, text, variable, times in (
-        ("5", "ratio of derivatives in a cluster", "ratio_same", at.ratio_same),
-        ("6", "ratio of derivatives", "ratio", at.ratio),
-    ):
-        text = f"property {id}: {text}, less 1, {times:g} eps"
-        yield Row(f"{name}.{id}", text, where, of[variable] - 1, times * eps, top, times)
-    spread = np.where(of.late, of["lam_most"] / of["lam_least"] - 1, 0.0)
-    text = f"ratio of own lambdas from eta t = 1 on, less 1, {at.spread:g} eps"
-    lemma = f"{at.letter}24{'.hat' if hat else ''}"
-    yield Row(lemma, text, f"Lemma {at.letter}.24", spread, at.spread * eps, never, at.spread)
+        top = np.expm1(q)
+    rows = (
+        ("2", "gap of q_hat in a cluster", of["gap_hat_same"], at.same, lam),
+        ("3", "gap of q_hat", of["gap_hat"], at.hat, q),
+        ("4", "gap of margins", of["gap"], at.gap, q),
+        (
+            "5",
+            "ratio of derivatives in a cluster, less 1",
+            of["ratio_same"] - 1,
+            at.ratio_same,
+            top,
+        ),
+        ("6", "ratio of derivatives, less 1", of["ratio"] - 1, at.ratio, top),
+        ("8", "foreign |lambda|", of["lam_other"], 1.0, lam),
+        ("8.sigma", "foreign |sigma|", of["sigma_other"], 2.0, of["sigma_most"]),
+    )
+    for id, name, found, times, most in rows:
+        where = f"Lemma {at.induction}, property {id[0]}"
+        id = f"{at.induction.replace('.', '')}{end}.{id}"
+        yield Row(id, name, f"{times:g} eps", where, found, times * eps, most, times)
+
+    # by Lemma 23 lambda is between ln(eta T)/4 and 4 ln(T + 1) at the end
+    last = of["t"][:, -1:]
+    window = 16 * np.log1p(last) / np.log(last * of.eta) - 1 + 0 * lam
+    spread = np.where(of.late, lam / of["lam_least"] - 1, 0.0)
+    name, where = "ratio of own lambdas, less 1, eta t >= 1", f"Lemma {at.letter}.24"
+    id, times = f"{at.letter}24{end}", at.spread
+    yield Row(id, name, f"{times:g} eps", where, spread, times * eps, window, times)
     if not hat:
-        bound = (1 + at.balance * eps) * of["sigma_least"] + 1 / (of.n * of.d)
-        for id, kept, when in (("", of["t"] >= 1, "t >= 1"), (".late", of.late, "eta t >= 1")):
-            text = f"largest own sigma, 1 + {at.balance:g} eps of the least and 1/(nd), {when}"
-            most = np.where(kept, of["sigma_most"], 0.0)
-            lemma = f"{at.letter}19{id}"
-            yield Row(
-                lemma, text, f"Lemma {at.letter}.19", most, bound, never, math.nan, of.because
-            )
-        for id, text, variable in (
-            ("", "margin less (2n/k) sigma", "q_above"),
-            (".lower", "(n/2k) sigma less margin", "q_below"),
-        ):
-            lemma = f"{at.letter}20{id}"
-            most = 2 * q if not id else q / 2
-            yield Row(
-                lemma, f"{text}, 2 eps", f"Lemma {at.letter}.20", of[variable], 2 * eps, most, 2.0
-            )
+        yield from by_sigma(of, at, q)
+
+
+def by_sigma(of: Size, at: Constants, q: Array) -> Iterator[Row]:
+    """Lemmas 19 and 20: sigmas against each other, and margins against a sigma."""
+    bound = (1 + at.balance * of.eps) * of["sigma_least"] + 1 / (of.n * of.d)
+    most = 2 * of.k / of.n * np.log1p(of["t"])  # property 1
+    words, where = f"1 + {at.balance:g} eps of the least and 1/(nd)", f"Lemma {at.letter}.19"
+    for id, kept, when in (("", of["t"] >= 1, "t >= 1"), (".late", of.late, "eta t >= 1")):
+        found = np.where(kept, of["sigma_most"], 0.0)
+        name = f"largest own sigma, {when}"
+        yield Row(f"{at.letter}19{id}", name, words, where, found, bound, most, because=of.because)
+    two, where = np.full_like(q, 2 * of.eps), f"Lemma {at.letter}.20"
+    for id, name, found, most in (
+        ("", "margin less (2n/k) sigma", of["q_above"], q),
+        (".lower", "(n/2k) sigma less margin", of["q_below"], q / 2),
+    ):
+        yield Row(f"{at.letter}20{id}", name, "2 eps", where, found, two, most, 2.0)
 
 
 def products(of: Size, at: Constants) -> Iterator[Row]:
-    """Lemmas 10 to 14, 17, 25 and 26: biases, products, outputs of other labels, and the weights."""
+    """Lemmas 10 to 14, 17, 18, 25 and 26: biases, products, outputs of other labels, and the weights."""
     eps, one, lam = of.eps, np.ones_like(of["t"]), of["lam_most"]
-    letter, clusters = at.letter, of.k if of.net == "two" else 1
-    worst = delta(of.d) / of.d * (lam * clusters + of.n / of.k * of["sigma_most"] * clusters)
+    own = of.k if of.net == "two" else 1  # clusters of a neuron's label, at most
+    worst = delta(of.d) / of.d * own * (lam + of.n / of.k * of["sigma_most"])  # by Proposition A.6
+    foreign, spread = math.sqrt(of.k) * lam, math.sqrt(own) * lam
     rows = [
-        ("11", "|<w, mu_j> - lambda_j|", of["error_feature"], 1 / 6, worst, ""),
-        ("12", "|<w, xi_i> - sigma_i|", of["error_noise"], 1 / 6, worst, ""),
-        ("13", "|<w, x_i> - lambda - sigma_i|", of["error_point"], 1 / 3, 2 * worst, ""),
-        ("14", "|q_i - q_hat_i|", of["error_margin"], 1.0, lam, ""),
-        ("25.L1", "sqrt(d) ||w(0)||", of["L1"], 1.0, np.inf * one, ""),
-        (
-            "25.L3",
-            "foreign features in w, times sqrt(d)",
-            of["L3"],
-            float(of.k),
-            math.sqrt(of.k) * lam,
-            "",
-        ),
-        (
-            "25.L2",
-            "unequal own lambdas in w, times sqrt(d)",
-            of["L2"],
-            at.L2,
-            math.sqrt(of.k) * lam,
-            "",
-        ),
+        ("11", "|<w, mu_j> - lambda_j|", of["error_feature"], 1 / 6, worst),
+        ("12", "|<w, xi_i> - sigma_i|", of["error_noise"], 1 / 6, worst),
+        ("13", "|<w, x_i> - lambda - sigma_i|", of["error_point"], 1 / 3, 2 * worst),
+        ("14", "|q_i - q_hat_i|", of["error_margin"], 1.0, lam),
+        ("25.L1", "sqrt(d) ||w(0)||", of["L1"], 1.0, np.inf * one),
+        ("25.L2", "unequal own lambdas in sqrt(d) w", of["L2"], at.L2, foreign),
+        ("25.L3", "foreign features in sqrt(d) w", of["L3"], float(of.k), foreign),
+        ("26", "|<w, xi>| of fresh noise, at the end", of["fresh"], 1 / 6, worst[:, -1:]),
     ]
     if of.net == "two":
-        bias = of.k * lam / of.d  # b - b(0) = sum_j lambda_j / d
-        rows.append(("10", "|b|", of["bias"], 1 / 6, bias, ""))
+        bias = of.k * lam / of.d + of["bias"][:, :1]  # b - b(0) = sum_j lambda_j / d
+        rows.append(("10", "|b|", of["bias"], 1 / 6, bias))
     else:
-        rows.append(("17", "outputs of other labels", of["foreign"], 1.0, lam, ""))
-    for id, text, found, times, most, because in rows:
-        yield Row(f"{letter}{id}", f"{text}, {times:.3g} eps", f"Lemma {letter}.{id.split('.')[0]}", found,
-                  times * eps * one, most, times, because)  # fmt: skip
-    text = "remembered noise in w, times sqrt(d), sqrt(16 k eps)"
-    yield Row(f"{letter}25.L4", text, f"Lemma {letter}.25", of["L4"], math.sqrt(16 * of.k * eps) * one,
-              math.sqrt(clusters) * lam, math.nan)  # fmt: skip
-    text = "|<w, xi>| of fresh noise at the end, 0.167 eps"
-    yield Row(
-        f"{letter}26",
-        text,
-        f"Lemma {letter}.26",
-        of["fresh"],
-        eps / 6 * one[:, -1:],
-        worst[:, -1:],
-        1 / 6,
-    )
+        rows.append(("17", "outputs of other labels", of["foreign"], 1.0, lam))
+    for id, name, found, times, most in sorted(rows, key=lambda row: row[0]):
+        bound, where = np.full_like(found, times * eps), f"Lemma {at.letter}.{id.split('.')[0]}"
+        yield Row(f"{at.letter}{id}", name, f"{times:.3g} eps", where, found, bound, most, times)
+
+    root, name = np.full_like(lam, math.sqrt(16 * of.k * eps)), "remembered noise in sqrt(d) w"
+    where = f"Lemma {at.letter}.25"
+    yield Row(f"{at.letter}25.L4", name, "sqrt(16 k eps)", where, of["L4"], root, spread)
+    if of.net == "classes":
+        name, allowed = (
+            "ln of what a ratio of derivatives leaves",
+            np.full_like(lam, math.log1p(2 * eps)),
+        )
+        found = np.maximum(of["order_above"], of["order_below"])
+        yield Row("C18", name, "ln(1 + 2 eps)", "Lemma C.18", found, allowed, lam)
 
 
 def bounds(rows: Iterable[Row], judge: Judge, of: Size) -> Iterator[Claim]:
     """Each bound in all trainings; vacuous where it is nowhere below what could be at most."""
     for row in rows:
         part = xr.DataArray(part_of(row), dims="seed")
-        text = f"{row.text}: largest part of its bound, {float(part.max()):.2g} ({of.words})"
+        text = f"{row.name}: largest part of its bound ({row.words}), {float(part.max()):.2g}"
+        text = f"{text} ({of.words})"
         told, room = judge.but(where=row.where), room_of(row)
         if room > 1:
             yield for_every(told, row.id, text, KEEPS, part, row.because)
@@ -230,6 +216,8 @@ def needed(row: Row, of: Size, room: float) -> str:
             "b - b(0) is sum_j lambda_j/d, and eps >= 4 k^2 ln d/sqrt(d): only lambda >= "
             f"{lam:.2g}, at eta t near e^{lam:.2g}, could break it"
         )
+    if math.isnan(row.per_eps):  # L4, as the root of eps; C.18, about 2 eps; sigmas, 1 + 200 eps
+        return f"eps = {of.eps:.2g}, and {nearest(of.eps * room ** (2 if 'L4' in row.id else 1), of.k)}"
     eps = float(row.bound[0, -1]) / row.per_eps
     if row.id.endswith("8.sigma"):
         share = of.n / of.k

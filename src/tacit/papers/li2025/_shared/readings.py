@@ -9,7 +9,13 @@ import xarray as xr
 from jaxtyping import Float
 from torch import Tensor
 
-from tacit.papers.li2025._shared.coefficients import ClassSeen, Net, Seen, State
+from tacit.papers.li2025._shared.coefficients import (
+    ClassDynamics,
+    ClassSeen,
+    Net,
+    Seen,
+    State,
+)
 
 
 def reading_of(problem: Net, at: State, seen: Seen | ClassSeen, t: float) -> dict[str, float]:
@@ -98,6 +104,26 @@ def approximations(problem: Net, at: State) -> dict[str, float]:
         "error_noise": float((towards - at.sigma).abs().max()),
         "error_point": float((there - at.lam @ problem.z.T - at.sigma).abs().max()),
         "error_margin": float((seen.margin - estimated(problem, at)).abs().max()),
+        **ordered(problem, seen),
+    }
+
+
+def ordered(problem: Net, seen: Seen | ClassSeen) -> dict[str, float]:
+    """Lemmas B.6 and C.18, over all pairs with q_i >= q_j, with r = ln(l'_j/l'_i) and D = q_i - q_j.
+
+    `order_above`: the largest r - D. `order_below`: the largest of D/2 - r (2 labels), ln((e^D + k - 1)/k) - r.
+    """
+    q, pull, k = seen.margin, problem.log_pull(seen), problem.z.shape[1]  # type: ignore[arg-type]
+    gap = q.unsqueeze(1) - q
+    rise = pull - pull.unsqueeze(1)
+    if isinstance(problem, ClassDynamics):
+        low = torch.logaddexp(gap, gap.new_tensor(math.log(k - 1))) - math.log(k)
+    else:
+        low = gap / 2
+    kept = gap >= 0
+    return {
+        "order_above": float((rise - gap)[kept].max()),
+        "order_below": float((low - rise)[kept].max()),
     }
 
 

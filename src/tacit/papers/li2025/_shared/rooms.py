@@ -24,15 +24,8 @@ def rooms(axes: Axes, rows: Sequence[Row], title: str) -> None:
         axes.plot(parts, np.full(len(parts), at), "o", color=color, markersize=4)
         axes.plot([room], [at], ">" if room >= MOST else "|", color=color, markersize=7)
     axes.axvline(1, **THEORY)
-    axes.set_yticks(range(len(rows)), [named(row) for row in rows], fontsize=8)
+    axes.set_yticks(range(len(rows)), [f"{row.name}   {row.id}" for row in rows], fontsize=8)
     axes.set(xscale="log", xlim=(LEAST / 3, MOST * 3), ylim=(len(rows) - 0.4, -0.6))
     axes.set_xlabel("part of the bound (dashed: the bound)")
     axes.set_title(title, fontsize="medium")
     axes.grid(axis="y", visible=False)
-
-
-def named(row: Row) -> str:
-    """The lemma with its number, and what is bounded."""
-    text = row.text.rsplit(",", 1)[0] if row.text.endswith("eps") else row.text
-    short = text.removeprefix("property ").split(": ")[-1].split(", ")[0]
-    return f"{short}   {row.id.replace('.hat', '')}"

@@ -27,7 +27,7 @@ class Classes:
     T_descent: int = 60
     late: float = 1e6
     repeats: int = 6  # the fewest of which all can show a share of a half
-    starts: int = 60
+    starts: int = 200
     T_start: int = 40
     draws: int = 2000
     inside: int = 3
@@ -70,7 +70,7 @@ EXHIBITS = (
                 inside=2,
             ),
             "laptop": Classes(),
-            "paper": Classes(T=1000, late=1e9, repeats=12, starts=400, draws=10_000),
+            "paper": Classes(T=1000, late=1e9, repeats=12, starts=1000, draws=10_000),
         },
     ),
 )
