@@ -30,8 +30,10 @@ WORDS = {"two": "2 labels", "classes": "k labels"}
 
 
 class Row(NamedTuple):
-    """A bound: id, what is bounded, the bound in words, lemma; then as (seed, time) what was found, the bound, and the
-    most there could be. The bound is `per_eps` times eps (nan: not a multiple of it)."""
+    """A bound: id, what is bounded, the bound in words, its lemma; what was found, the bound, the most it could be.
+
+    Values are (seed, time). The bound is `per_eps` times eps (nan: not a multiple of it).
+    """
 
     id: str
     name: str

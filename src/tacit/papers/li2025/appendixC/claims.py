@@ -163,7 +163,7 @@ def deaths(data: xr.Dataset, config: Classes, judge: Judge) -> Iterator[Claim]:
 
 
 def slopes(of: Size, judge: Judge) -> Iterator[Claim]:
-    """Lemma C.20 without its eps, where the theorem begins; Lemma C.18 with the largest foreign output for eps."""
+    """Lemma C.20 without its eps, where the theorem begins; Lemma C.18 with an output for eps."""
     told = judge.but(
         where="Lemma C.20", source="ours", bar="ours: the lemma's 1/2 and 2, without its 2 eps"
     )
