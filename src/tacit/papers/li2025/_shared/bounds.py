@@ -30,7 +30,7 @@ WORDS = {"two": "2 labels", "classes": "k labels"}
 
 
 class Row(NamedTuple):
-    """A bound: id, what is bounded, the bound in words, its lemma; what was found, the bound, the most it could be.
+    """A bound: id, what is bounded, the bound in words, lemma; what was found, the bound, the most it can be.
 
     Values are (seed, time). The bound is `per_eps` times eps (nan: not a multiple of it).
     """

@@ -177,7 +177,7 @@ def slopes(of: Size, judge: Judge) -> Iterator[Claim]:
     told = judge.but(
         where="Lemma C.18",
         source="ours",
-        bar="ours: the lemma's bounds, with the largest output for eps",
+        bar="ours: the lemma's bounds, an output for eps",
     )
     allowed = np.log1p(2 * of["foreign"]) + 1e-9  # rounding
     for id, variable, text in (
