@@ -136,9 +136,9 @@ def by_sigma(of: Size, at: Constants, q: Array) -> Iterator[Row]:
     most = 2 * of.k / of.n * np.log1p(of["t"])  # property 1
     words, where = f"1 + {at.balance:g} eps of the least and 1/(nd)", f"Lemma {at.letter}.19"
     for id, kept, when in (("", of["t"] >= 1, "t >= 1"), (".late", of.late, "eta t >= 1")):
-        found = np.where(kept, of["sigma_most"], 0.0)
+        found, could = (np.where(kept, values, 0.0) for values in (of["sigma_most"], most))
         name = f"largest own sigma, {when}"
-        yield Row(f"{at.letter}19{id}", name, words, where, found, bound, most, because=of.because)
+        yield Row(f"{at.letter}19{id}", name, words, where, found, bound, could, because=of.because)
     two, where = np.full_like(q, 2 * of.eps), f"Lemma {at.letter}.20"
     for id, name, found, most in (
         ("", "margin less (2n/k) sigma", of["q_above"], q),

@@ -25,7 +25,7 @@ from tacit.papers.li2025.appendixC.settings import Classes
 SIZES = "d >= k^10, n >= k^7, eta <= 1/d^2"
 OUTSIDE = f"outside: Assumption 4.3 asks for {SIZES}, Lemma C.10 for T <= exp(sqrt k)"
 OURS = "ours: the paper's constants, with eps_hat for eps"
-FEW = "n/k and d are too small: margins of points of one label differ by the products of noises"
+FEW = "points of least margin carry the growth: the sigmas of a label's points differ more than by a factor of 2"
 SHORT = "one step moves <w, x> too little to forget the start; five or so do"
 FACTOR = 1.5  # a probability is known where it is known to this factor
 
