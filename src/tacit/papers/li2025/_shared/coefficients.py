@@ -22,6 +22,7 @@ No weight vector is needed until one wants to see it (`rebuilt`).
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
@@ -238,9 +239,7 @@ def class_dynamics_of(
     return ClassDynamics(**products(w, mixture, samples), width=start.w.shape[1])
 
 
-def products(
-    w: Float[Tensor, "h d"], mixture: ClusterMixture, samples: Samples
-) -> dict[str, object]:
+def products(w: Float[Tensor, "h d"], mixture: ClusterMixture, samples: Samples) -> dict[str, Any]:
     """The fields of a `Ground`."""
     x, centres = samples.x, mixture.centres
     noise = x - centres[samples.z]

@@ -25,6 +25,7 @@ The lemmas assume that this does not happen (Propositions A.12, C.3): such draws
 
 import math
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -85,7 +86,7 @@ def apart(config: Small, bench: Bench, net: str, stream: torch.Generator) -> tup
     cluster = rng.integers(k, size=n)
     z = torch.nn.functional.one_hot(torch.from_numpy(cluster), k).double()
     along = rng.standard_normal((h, k))[:, cluster] + rng.standard_normal((h, n))
-    fields = {
+    fields: dict[str, Any] = {
         "z": z,
         "feature_size": torch.full((k,), d, dtype=torch.float64),
         "noise_size": torch.from_numpy(rng.chisquare(d, n)),
