@@ -62,7 +62,16 @@ EXHIBITS = (
         where="Appendix B.1, B.2, C.2, C.3",
         claim="margins balance, foreign coefficients stay small and weights stay near the features",
         scales={
-            "smoke": Small(n=1500, n_exact=90, d_exact=10**5, repeats=2, fresh=100, stride=0.5),
+            "smoke": Small(
+                n=600,
+                d=10**10,
+                n_exact=60,
+                d_exact=10**6,
+                late=10.0,
+                repeats=2,
+                fresh=100,
+                stride=1.0,
+            ),
             "laptop": Small(),
             "paper": Small(n=2_000_000, n_exact=6000, d_exact=10**8, repeats=6, fresh=20_000),
         },
