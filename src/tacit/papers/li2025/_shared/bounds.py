@@ -58,6 +58,7 @@ class Size:
     n: int
     eta: float
     because: str = ""
+    uneven: str = ""
 
     def __getitem__(self, name: str) -> Array:
         """(seed, time), or (seed, 1) of what is once a training."""
@@ -241,13 +242,13 @@ def unconditional(of: Size, at: Constants, judge: Judge) -> Iterator[Claim]:
     low, high = (1 / 3, 2.0) if of.net == "two" else (1 / 2, 2.0 * of.k)
     rows = (
         (f"{at.letter}21", f"largest |l'| over {high:g} exp(-(n/2k) sigma)", KEEPS,
-         np.exp(of["pull_above"]).max(1) / high, f"Lemma {at.letter}.21", ""),
+         np.exp(of["pull_above"]).max(1) / high, f"Lemma {at.letter}.21", of.uneven),
         (f"{at.letter}21.lower", f"least |l'| over {low:.3g} exp(-(2n/k) sigma)", ALL,
-         np.exp(of["pull_below"]).min(1) / low, f"Lemma {at.letter}.21", ""),
+         np.exp(of["pull_below"]).min(1) / low, f"Lemma {at.letter}.21", of.uneven),
         (f"{id}.1", "property 1: largest sigma over (2k/n) ln(t + 1)", KEEPS,
-         (of["sigma_most"] / (2 * share * np.log1p(t))).max(1), "", ""),
+         (of["sigma_most"] / (2 * share * np.log1p(t))).max(1), "", of.uneven),
         (f"{id}.1.lower", "property 1: least sigma n/k - ln(eta t)/2", Expected(min=0.0),
-         (of["sigma_least"] / share - np.log(t * of.eta) / 2).min(1), "", ""),
+         (of["sigma_least"] / share - np.log(t * of.eta) / 2).min(1), "", of.uneven),
         (f"{id}.7", "property 7: least share of active pairs of a neuron and a point of its label, t >= 1", ALL,
          of["own_active"].min(1), f"Lemmas {at.induction}, {'B.1' if of.net == 'two' else 'C.5'}", of.because),
         (f"{id}.7.late", "property 7: the same from eta t = 1 on", ALL,

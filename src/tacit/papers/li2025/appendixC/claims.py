@@ -52,7 +52,7 @@ def claims(data: xr.Dataset, config: Classes, bench: Bench) -> tuple[Claim, ...]
 
 def size_of(data: xr.Dataset, config: Classes) -> Size:
     """Figure 2b's size."""
-    return Size(data, "", "classes", config.k, float(config.d), config.n, config.eta, SHORT)
+    return Size(data, "", "classes", config.k, float(config.d), config.n, config.eta, SHORT, FEW)
 
 
 def identities(data: xr.Dataset, config: Classes, judge: Judge) -> Iterator[Claim]:

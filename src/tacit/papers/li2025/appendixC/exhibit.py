@@ -137,7 +137,7 @@ def starts(config: Classes, bench: Bench) -> xr.Dataset:
     names: tuple[str, ...] = ("own_points", "begin_off", "end_off", "active_1")
     rows: dict[str, list[np.ndarray]] = {name: [] for name in names}
     for start in bench.steps(range(config.starts), "starts"):
-        problem, net = problem_of(config, bench, bench.generator("starts", seed=start))
+        problem, net = problem_of(config, bench, bench.generator("starts", start))
         dynamics = class_dynamics_of(net, problem.mixture, problem.train)
         seen = [
             s.active & dynamics.own
