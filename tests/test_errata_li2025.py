@@ -10,6 +10,7 @@ from scipy.stats import binom, norm
 from tacit.certify import radius
 from tacit.data import sqrt_d_mixture
 from tacit.nets import TwoLayerNet, average_net
+from tacit.papers.li2025._shared.coefficients import class_dynamics_of, dynamics_of
 from tacit.papers.li2025._shared.synthetic import (
     binary_start,
     mixture_of,
@@ -17,6 +18,7 @@ from tacit.papers.li2025._shared.synthetic import (
     train_binary,
     train_classes,
 )
+from tacit.papers.li2025.sweeps.sweep import epsilon
 
 
 def seeded(seed):
@@ -308,3 +310,65 @@ def test_with_five_neurons_a_label_figure_3s_time_is_too_short():
     assert one[0] / one[1] == pytest.approx(1, abs=0.01)
     assert five[0] < 0.99 * one[0]
     assert five[1] == pytest.approx(one[1], rel=0.015)
+
+
+def test_proposition_c3_misses_pairs_with_a_chance_that_does_not_vanish():
+    rng = np.random.default_rng(0)
+    for h, stated in ((1, 0.717), (3, 0.895)):
+        assert math.exp(-1 / (3 * h)) == pytest.approx(stated, abs=1e-3)
+        k = 8
+        shares = norm.cdf(rng.standard_normal((4000, h * k * k)))  # of a cluster, n/k large
+        reached = (shares >= 1 / (3 * k**2 * h**2)).all(1).mean()
+        assert reached == pytest.approx(stated, abs=0.025)
+
+
+def test_the_largest_start_allowed_is_beyond_eps_and_its_products_are_not():
+    """sqrt(d) ||w(0)|| = k^-2.5 at eta = 1/d^2, sigma_w^2 = eta/k^5; <w(0), mu_j> is smaller by sqrt(d)."""
+    k, d = 10, 10**6
+    sigma_w = math.sqrt(float(d) ** -2 * k**-5)
+    w = sigma_w * torch.randn(d, generator=seeded(0), dtype=torch.float64)
+    assert math.sqrt(d) * float(w.norm()) == pytest.approx(k**-2.5, rel=0.01)
+    assert abs(float(w[0])) * math.sqrt(d) < 5 * k**-2.5 / math.sqrt(d)  # mu = sqrt(d) e_1
+    assert k**-2.5 == pytest.approx(0.0032, abs=1e-4)
+    assert epsilon(float(k) ** 20, k, float(k) ** 14) == pytest.approx(1.9e-5, rel=0.03)
+
+
+def test_a_foreign_coefficient_of_the_net_with_k_labels_may_stay_zero():
+    mixture = mixture_of(60, 3, 1, generator=seeded(0))
+    samples = mixture.sample(30, seeded(1))
+    start = multi_start(60, mixture.labels, 1, 1e-3, seeded(2))
+    problem = class_dynamics_of(start, mixture, samples)
+    at = problem.zero()
+    for _ in range(200):
+        at = problem.step(at, problem.seen(at), 0.02)
+    foreign = at.sigma[~problem.own]
+    assert (foreign <= 0).all()
+    assert (foreign == 0).any()
+    assert (foreign < 0).any()
+
+
+def test_lemma_c21_needs_k_of_3_in_its_proof_and_not_in_its_statement():
+    """(k-1)/(k-1+2e^x) >= e^-x/2 is false at k = 2, x = 0; 1/(1+e^q) >= e^-q/2 is true."""
+    assert 1 / (1 + 2) < 1 / 2
+    q = np.linspace(0, 50, 200)
+    assert (1 / (1 + np.exp(q)) >= np.exp(-q) / 2 - 1e-15).all()
+    x = np.linspace(0, 50, 200)
+    assert all(
+        ((k - 1) / (k - 1 + 2 * np.exp(x)) >= np.exp(-x) / 2 - 1e-15).all() for k in (3, 4, 10)
+    )
+
+
+def test_the_bounds_of_lemma_b10_and_of_foreign_sigmas_cannot_fail():
+    """b - b(0) = sum_j lambda_j/d, step by step; and the sizes that the remark names."""
+    mixture = mixture_of(50, 4, 2, generator=seeded(3))
+    samples = mixture.sample(40, seeded(4))
+    problem = dynamics_of(binary_start(50, 2, 1e-3, 1e-3, seeded(5)), mixture, samples)
+    at = problem.zero()
+    for _ in range(50):
+        at = problem.step(at, problem.seen(at), 0.05)
+    assert torch.allclose(at.b - problem.first_b, at.lam.sum(1) / 50, atol=1e-14)
+    assert 2 / 3 * 3 * math.sqrt(1e7) * math.log(1e7) == pytest.approx(1e5, rel=0.05)
+    share = np.geomspace(60, 1e12, 50)
+    first = 2 * np.log(share) / (np.sqrt(share) - np.log(share))
+    assert (2 * first >= 4 * np.log(share) / np.sqrt(share)).all()
+    assert math.isqrt(5184) == 5184 // 72

@@ -16,6 +16,7 @@ from tacit.errors import CallError
 from tacit.nets import TwoLayerNet
 from tacit.papers.li2025._shared.coefficients import Seen, dynamics_of
 from tacit.papers.li2025._shared.compact import binary_net, classes_net, compact_problem
+from tacit.papers.li2025._shared.readings import reading_of
 from tacit.papers.li2025._shared.synthetic import binary_start, mixture_of, train_binary
 from tacit.papers.li2025.lemma5 import claims as lemma5_claims
 from tacit.papers.li2025.lemma5 import exhibit as lemma5
@@ -112,7 +113,7 @@ def test_moments_read_the_coefficients_as_loops_do():
     problem = dynamics_of(start, mixture, samples)
     at = carried(problem, 0.05, 12)
     seen = problem.seen(at)
-    row = lemma5.moment_of(problem, at, seen, 12)
+    row = reading_of(problem, at, seen, 12)
     q = [
         sum(
             at.lam[r, samples.z[i]] + at.sigma[r, i]

@@ -26,6 +26,8 @@ EXHIBITS = exhibits_of(
     "fig3a",
     "fig3b",
     "lemma5",
+    "appendixC",
+    "eps",
     "thm4_5",
     "thm4_6",
     "thm4_7",

@@ -30,9 +30,17 @@ import xarray as xr
 
 from tacit.data import Samples
 from tacit.lab import Bench, Outcome
+from tacit.nets import TwoLayerNet
 from tacit.papers._shared.assumptions import missing_line
-from tacit.papers.li2025._shared.coefficients import Dynamics, Seen, State, biases, dynamics_of
+from tacit.papers.li2025._shared.coefficients import (
+    Dynamics,
+    Seen,
+    State,
+    biases,
+    dynamics_of,
+)
 from tacit.papers.li2025._shared.compact import binary_net, compact_problem
+from tacit.papers.li2025._shared.readings import apart, estimated, reading_of
 from tacit.papers.li2025._shared.synthetic import binary_start, mixture_of, train_binary
 from tacit.papers.li2025.lemma5.claims import claims
 from tacit.papers.li2025.lemma5.figure import draw as draw
@@ -68,24 +76,26 @@ def moments(config: Coefficients) -> list[int]:
     return sorted({0, config.T, *wanted.tolist()})
 
 
-def problem_of(config: Coefficients, bench: Bench, seed: int) -> tuple[Dynamics, Samples]:
-    """The start of one training and its sample."""
+def problem_of(
+    config: Coefficients, bench: Bench, seed: int
+) -> tuple[Dynamics, Samples, TwoLayerNet]:
+    """The recursions of one training, its sample and the net it starts from."""
     stream = bench.generator("data", seed=seed)
     mixture = mixture_of(config.d, config.k, config.k1, generator=stream)
     samples = mixture.sample(config.n, stream)
     bench.tell(missing_line(samples, mixture))
     start = binary_start(config.d, config.m, config.sigma_w, config.sigma_w, stream)
-    return dynamics_of(start, mixture, samples), samples
+    return dynamics_of(start, mixture, samples), samples, start
 
 
 def followed(config: Coefficients, bench: Bench, seed: int) -> xr.Dataset:
     """One training: coefficients by the recursions to T_long and beyond, and the sample's properties."""
-    problem, samples = problem_of(config, bench, seed)
+    problem, samples, _ = problem_of(config, bench, seed)
     at, rows, looked = problem.zero(), [], moments(config)
     for t in bench.steps(range(config.T_long + 1), "steps"):
         seen = problem.seen(at)
         if t in looked:
-            rows.append(moment_of(problem, at, seen, t))
+            rows.append(reading_of(problem, at, seen, t))
         if t < config.T_long:
             at = problem.step(at, seen, config.eta)
     rows += later(problem, at, config)
@@ -96,9 +106,9 @@ def followed(config: Coefficients, bench: Bench, seed: int) -> xr.Dataset:
 
 def compared(config: Coefficients, bench: Bench) -> xr.Dataset:
     """Descent in R^d to T against the recursions, with l'_i as it is and as printed; eqs. (4) and (17) at T."""
-    problem, samples = problem_of(config, bench, bench.seed)
+    problem, samples, start = problem_of(config, bench, bench.seed)
     looked = [t for t in moments(config) if t <= config.T]
-    history = train_binary(problem.start, samples, config.eta, config.T, looked).history
+    history = train_binary(start, samples, config.eta, config.T, looked).history
     nets = {moment.step: moment.net for moment in history}
     at = printed = problem.zero()
     errors = []
@@ -142,11 +152,6 @@ def starts(config: Coefficients, bench: Bench) -> xr.Dataset:
     return xr.Dataset({"reached": ((), reached)})
 
 
-def apart(w: torch.Tensor, actual: torch.Tensor) -> float:
-    """The largest relative distance of a neuron."""
-    return float(((w - actual).norm(dim=1) / actual.norm(dim=1)).max())
-
-
 def later(problem: Dynamics, at: State, config: Coefficients) -> list[dict[str, float]]:
     """The same recursions with steps that grow with the elapsed time, to eta t = late."""
     time, rows = config.eta * config.T_long, []
@@ -155,44 +160,9 @@ def later(problem: Dynamics, at: State, config: Coefficients) -> list[dict[str, 
         at = problem.step(at, problem.seen(at), STRIDE * time)
         time *= 1 + STRIDE
         if time >= due:
-            rows.append(moment_of(problem, at, problem.seen(at), time / config.eta))
+            rows.append(reading_of(problem, at, problem.seen(at), time / config.eta))
             due *= 10 ** (1 / MOMENTS)
     return rows
-
-
-def moment_of(problem: Dynamics, at: State, seen: Seen, t: float) -> dict[str, float]:
-    """What Lemmas 5.3, 5.5 and B.7 speak of, at step t."""
-    own, near = problem.own, problem.own_clusters
-    m = len(problem.start.v) // 2
-    mine = problem.own.to(at.sigma)
-    q_hat = ((at.lam @ problem.z.T + at.sigma) * mine).sum(0) / m
-    log_pull = -torch.nn.functional.softplus(seen.margin)  # ln |l'_i|
-    return {
-        "t": float(t),
-        "lam": float(at.lam[near].mean()),
-        "lam_least": float(at.lam[near].min()),
-        "lam_most": float(at.lam[near].max()),
-        "lam_other": float(at.lam[~near].abs().max()),
-        "sigma_least": float(at.sigma[own].min()),
-        "sigma_most": float(at.sigma[own].max()),
-        "sigma_other": float(at.sigma[~own].abs().max()),
-        "bias": float(at.b.abs().max()),
-        "margin": float(seen.margin.mean()),
-        "gap": float(seen.margin.max() - seen.margin.min()),
-        "gap_hat": float(q_hat.max() - q_hat.min()),
-        "gap_hat_same": within(problem, q_hat),
-        "ratio": float((log_pull.max() - log_pull.min()).exp()),
-        "ratio_same": math.exp(within(problem, log_pull)),
-        "own_active": float(seen.active[own].double().mean()),
-        "other_active": float(seen.active[~own].double().mean()),
-    }
-
-
-def within(problem: Dynamics, values: torch.Tensor) -> float:
-    """The largest gap between two points of one cluster."""
-    rows = torch.where(problem.z.T > 0, values, torch.nan)
-    spread = [row[~row.isnan()] for row in rows]
-    return max(float(row.max() - row.min()) for row in spread if len(row))
 
 
 def balance(problem: Dynamics, at: State, config: Coefficients) -> dict[str, float]:
@@ -203,9 +173,7 @@ def balance(problem: Dynamics, at: State, config: Coefficients) -> dict[str, flo
     off = [((at.sigma @ r - at.lam) / at.lam)[own].abs().max() for r in (ratio, inverse)]
     seen = problem.seen(at)
     after = problem.step(at, seen, config.eta)
-    m = len(problem.start.v) // 2
-    mine = problem.own.to(at.lam)
-    hat = [((s.lam @ problem.z.T + s.sigma) * mine).sum(0) / m for s in (at, after)]
+    hat = [estimated(problem, s) for s in (at, after)]
     pull = seen.slope.abs()
     printed = (
         config.eta
@@ -221,8 +189,10 @@ def balance(problem: Dynamics, at: State, config: Coefficients) -> dict[str, flo
 
 def sample_properties(problem: Dynamics, samples: Samples) -> dict[str, float]:
     """Proposition A.6: each property as the largest ratio of what is bounded to its bound."""
-    d, (n, k) = problem.centres.shape[1], problem.z.shape
-    x, z, centres = samples.x, samples.z, problem.centres
+    assert problem.span is not None, "a sample has vectors"
+    assert problem.noises is not None, "a sample has vectors"
+    centres, (n, k) = problem.span.centres, problem.z.shape
+    d, x, z = centres.shape[1], samples.x, samples.z
     size, root, log = problem.noise_size.sqrt(), math.sqrt(d), math.log(d)
     # products of noises and of points, from those that the recursions have
     along = problem.features * problem.feature_size.unsqueeze(1)

@@ -1,0 +1,58 @@
+"""What `li2025.eps` claims: each bound where it could fail, and where not, the size it takes."""
+
+import xarray as xr
+
+from tacit.base.estimate import Certain
+from tacit.lab import Bench, Claim, Judge
+from tacit.papers.li2025._shared.bounds import (
+    KEEPS,
+    Size,
+    bounds,
+    induction,
+    products,
+    unconditional,
+)
+from tacit.papers.li2025._shared.lemmas import NETS, constants
+from tacit.papers.li2025.eps.settings import Small
+from tacit.papers.li2025.sweeps.sweep import epsilon
+
+LONG = "outside: Assumption 4.3 is met with constants 1, but T <= exp(sqrt k) is below 1/eta to k = 46,133"
+INSIDE = "inside: Assumption 4.3 with constants 1, at the start"
+BOUND = "paper: the bound itself"
+OURS = "ours: the paper's constants, with eps_hat for eps"
+LATE_START = "the largest start that Assumption 4.3 allows takes about sqrt(d) m steps to be forgotten, not one"
+
+
+def claims(data: xr.Dataset, config: Small, bench: Bench) -> tuple[Claim, ...]:
+    """Both nets: the induction, what it rests on, the weights, and the same with eps_hat; then the start."""
+    judge = bench.claims("Lemma B.7", source="formula", bar=BOUND, regime=LONG)
+    found: list[Claim] = []
+    for net in NETS:
+        at = constants(net, config.k)
+        many, whole = (size_of(data, config, net, name) for name in ("apart", "exact"))
+        found += bounds(induction(many, at), judge, many)
+        found += unconditional(many, at, judge)
+        found += bounds(products(whole, at), judge, whole)
+        with_hat = judge.but(source="ours", bar=OURS)
+        found += bounds(induction(whole, at, hat=True), with_hat, whole)
+    return (*found, start(judge.but(regime=INSIDE)))
+
+
+def size_of(data: xr.Dataset, config: Small, net: str, name: str) -> Size:
+    """One of the four settings."""
+    d, n = (config.d, config.n) if name == "apart" else (config.d_exact, config.n_exact)
+    return Size(data, f"{net}_{name}_", net, config.k, float(d), n, float(d) ** -2, LATE_START)
+
+
+def start(judge: Judge) -> Claim:
+    """The proofs' sqrt(d) ||w(0)|| <= eps against eps = o(k^-2.5), as both grow."""
+    k, powers = 100, (20, 14)
+    d, n = float(k) ** powers[0], float(k) ** powers[1]
+    part = float(k) ** -2.5 / epsilon(d, k, n)
+    why = "sqrt(d) ||w(0)|| = d sigma_w (1 + O(ln d/sqrt d)) = k^-2.5, and eps by its formula"
+    because = "eta = 1/d^2 and sigma_w^2 = eta/k^5 make it k^-2.5, and eps is o(k^-2.5)"
+    text = f"sqrt(d) ||w(0)|| over eps for the largest start at k = {k}, d = k^{powers[0]}, n = k^{powers[1]}"
+    where = "Lemmas B.11, B.12, B.25 and C.25, the term of w(0)"
+    return judge(
+        "L1.limit", text, KEEPS, Certain(part, why), because=because, where=where, any_size=True
+    )

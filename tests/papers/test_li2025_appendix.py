@@ -1,0 +1,460 @@
+"""li2025.eps and li2025.appendixC: recursions, readings and bounds against loops; claims in made-up worlds."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from benches import new_bench
+from tacit.errors import CallError, RunError
+from tacit.papers.li2025._shared.bounds import bounds, induction, products, room_of
+from tacit.papers.li2025._shared.coefficients import (
+    ClassDynamics,
+    class_dynamics_of,
+    dynamics_of,
+    followed,
+)
+from tacit.papers.li2025._shared.compact import binary_net, classes_net, compact_problem
+from tacit.papers.li2025._shared.lemmas import constants, counts_term, sizes_for
+from tacit.papers.li2025._shared.readings import (
+    approximations,
+    begun,
+    parts_away,
+    reading_of,
+    watched,
+)
+from tacit.papers.li2025._shared.synthetic import mixture_of, multi_start, train_classes
+from tacit.papers.li2025.appendixC import claims as class_claims
+from tacit.papers.li2025.appendixC import exhibit as appendix
+from tacit.papers.li2025.appendixC.settings import Classes
+from tacit.papers.li2025.eps import claims as eps_claims
+from tacit.papers.li2025.eps import exhibit as eps
+from tacit.papers.li2025.eps.settings import Small
+from tacit.papers.li2025.sweeps.sweep import class_growth, epsilon, growth
+
+TINY = Small(n=600, d=10**10, n_exact=60, d_exact=10**6, late=10.0, repeats=6, fresh=50, stride=1.0)
+NET = Classes(
+    d=200,
+    k=3,
+    k1=1,
+    h=2,
+    n=60,
+    T=30,
+    T_descent=15,
+    late=10.0,
+    repeats=6,
+    starts=4,
+    draws=50,
+    inside=2,
+)
+
+
+def gen(seed):
+    return torch.Generator().manual_seed(seed)
+
+
+def small(seed, sigma_w=1e-3, d=30, k=3, n=15, h=2):
+    stream = gen(seed)
+    mixture = mixture_of(d, k, 1, generator=stream)
+    samples = mixture.sample(n, stream)
+    return mixture, samples, multi_start(d, mixture.labels, h, sigma_w, stream)
+
+
+def carried(problem, eta, steps):
+    at = problem.zero()
+    for _ in range(steps):
+        at = problem.step(at, problem.seen(at), eta)
+    return at
+
+
+# ---- the recursions of the net with k labels
+
+
+@given(st.integers(0, 10_000), st.floats(1e-3, 0.1))
+def test_the_recursions_of_corollary_c8_are_gradient_descent(seed, eta):
+    mixture, samples, start = small(seed)
+    problem = class_dynamics_of(start, mixture, samples)
+    at = carried(problem, eta, 20)
+    net = train_classes(start, samples, eta, 20).net
+    w = net.w.flatten(0, 1)
+    assert torch.allclose(problem.rebuilt(at), w, rtol=0, atol=1e-12 * float(w.norm()))
+    own = net.logits(samples.x)[torch.arange(15), samples.z]
+    assert torch.allclose(problem.seen(at).margin, own, atol=1e-10)
+
+
+def test_one_step_is_the_gradient_of_the_cross_entropy_by_autograd():
+    mixture, samples, start = small(3)
+    problem = class_dynamics_of(start, mixture, samples)
+    w = start.w.clone().requires_grad_()
+    logits = (samples.x @ w.flatten(0, 1).T).relu().unflatten(1, (3, 2)).mean(2)
+    torch.nn.functional.cross_entropy(logits, samples.z).backward()
+    after = problem.rebuilt(carried(problem, 0.1, 1))
+    assert torch.allclose(after, (start.w - 0.1 * w.grad).flatten(0, 1), atol=1e-14)
+
+
+def test_derivatives_keep_their_digits_where_p_rounds_to_one():
+    mixture, samples, start = small(4)
+    problem = class_dynamics_of(start, mixture, samples)
+    at = problem.zero()
+    at = replace(at, lam=torch.where(problem.own_clusters, 60.0, 0.0).double())
+    seen = problem.seen(at)
+    own = seen.slope[samples.z, torch.arange(15)]
+    assert (own < 0).all()
+    assert (own > -1e-17).any()  # 1 - p would be 0
+    assert torch.allclose((-own).log(), problem.log_pull(seen))
+    assert torch.allclose(seen.slope.sum(0), torch.zeros(15).double(), atol=1e-15)
+
+
+def test_coefficients_satisfy_corollary_c7_and_keep_their_signs():
+    mixture, samples, start = small(6, d=60)
+    problem = class_dynamics_of(start, mixture, samples)
+    at = carried(problem, 0.05, 30)
+    for s in range(3):
+        for r in range(2):
+            for j in range(3):
+                here = samples.z == j
+                noise = samples.x[here] - mixture.centres[j]
+                by_hand = 60 * (at.sigma[2 * s + r, here] / noise.square().sum(1)).sum()
+                assert float(at.lam[2 * s + r, j]) == pytest.approx(float(by_hand), abs=1e-12)
+                assert (at.lam[2 * s + r, j] >= 0) if s == j else (at.lam[2 * s + r, j] <= 0)
+
+
+def test_growing_steps_follow_the_same_course_as_descent():
+    """lambda at eta t = 2: 2,000 steps of descent against growing ones, and the law of `thm4_7`."""
+    problem = class_dynamics_of(*reversed_args(small(9, sigma_w=1e-6, d=400, n=60)))
+    at = carried(problem, 1e-3, 2000)
+    *_, (t, grown, _) = followed(problem, 1e-3, 100, 2.0, 0.05)
+    assert t * 1e-3 == pytest.approx(2.0, rel=0.05)
+    near = problem.own_clusters
+    assert float(grown.lam[near].mean()) == pytest.approx(float(at.lam[near].mean()), rel=0.02)
+    assert float(at.lam[near].mean()) == pytest.approx(class_growth(400, 3, 60, 2, 2.0), rel=0.1)
+
+
+def reversed_args(made):
+    mixture, samples, start = made
+    return start, mixture, samples
+
+
+# ---- what is read off
+
+
+@pytest.mark.parametrize("net", ["two", "classes"])
+def test_approximations_and_parts_are_what_the_vectors_say(net):
+    stream = gen(1)
+    problem = compact_problem(400, 3, 1, 20, 6, stream)
+    if net == "two":
+        start = binary_net(problem.rows, 1e-2, stream, torch.float64)
+        dynamics = dynamics_of(start, problem.mixture, problem.train)
+    else:
+        start = classes_net(problem.rows, problem.mixture, 1e-2, torch.float64)
+        dynamics = class_dynamics_of(start, problem.mixture, problem.train)
+    at = carried(dynamics, 0.02, 25)
+    w, x, z, mu = dynamics.rebuilt(at), problem.train.x, problem.train.z, problem.mixture.centres
+    xi = x - mu[z]
+    found = approximations(dynamics, at)
+    lam, sigma = at.lam, at.sigma
+    assert found["error_feature"] == pytest.approx(float((w @ mu.T - lam).abs().max()), rel=1e-9)
+    assert found["error_noise"] == pytest.approx(float((w @ xi.T - sigma).abs().max()), rel=1e-9)
+    off = w @ x.T - lam[:, z] - sigma
+    assert found["error_point"] == pytest.approx(float(off.abs().max()), rel=1e-9)
+    d, near = 400.0, dynamics.own_clusters
+    first = lam[near][0]
+    goal = torch.stack([first / d * mu[row].sum(0) for row in near])
+    parts = parts_away(dynamics, at)
+    assert parts["away"] == pytest.approx(20 * float((w - goal).norm(dim=1).max()), rel=1e-9)
+    noise = torch.stack([(row / xi.square().sum(1)) @ xi for row in sigma])
+    assert parts["L4"] == pytest.approx(20 * float(noise.norm(dim=1).max()), rel=1e-9)
+    squares = sum(parts[name] ** 2 for name in ("L1", "L2", "L3", "L4"))
+    assert parts["away"] <= 2 * math.sqrt(squares)
+
+
+def test_readings_of_lemmas_c17_to_c21_are_what_loops_say():
+    mixture, samples, start = small(7, d=40)
+    problem = class_dynamics_of(start, mixture, samples)
+    at = carried(problem, 0.05, 12)
+    seen = problem.seen(at)
+    row = reading_of(problem, at, seen, 12) | approximations(problem, at)
+    logits = train_classes(start, samples, 0.05, 12).net.logits(samples.x)
+    p = torch.softmax(logits, 1)
+    z, n, k = samples.z, 15, 3
+    q = [float(logits[i, z[i]]) for i in range(n)]
+    pull = [1 - float(p[i, z[i]]) for i in range(n)]
+    foreign = max(float(logits[i, s]) for i in range(n) for s in range(3) if s != z[i])
+    assert row["foreign"] == pytest.approx(foreign)
+    own = [(i, float(at.sigma[2 * z[i] + r, i])) for i in range(n) for r in range(2)]
+    assert row["q_above"] == pytest.approx(max(q[i] - 2 * n / k * s for i, s in own))
+    assert row["pull_below"] == pytest.approx(
+        min(math.log(pull[i]) + 2 * n / k * s for i, s in own)
+    )
+    pairs = [(i, j) for i in range(n) for j in range(n) if q[i] >= q[j]]
+    rise = {(i, j): math.log(pull[j] / pull[i]) for i, j in pairs}
+    above = max(rise[i, j] - (q[i] - q[j]) for i, j in pairs)
+    below = max(math.log((math.exp(q[i] - q[j]) + k - 1) / k) - rise[i, j] for i, j in pairs)
+    assert row["order_above"] == pytest.approx(above, abs=1e-9)
+    assert row["order_below"] == pytest.approx(below, abs=1e-9)
+    # Lemma C.18 itself, with the largest foreign output for eps
+    assert max(above, below) <= math.log1p(2 * foreign) + 1e-12
+
+
+def test_a_neuron_without_an_active_own_point_is_noticed(monkeypatch):
+    problem = class_dynamics_of(*reversed_args(small(8)))
+    active = (problem.first >= 0) & problem.own
+    assert begun(problem) == bool(active.any(1).all())
+    first = problem.first.clone()
+    first[0] = torch.where(problem.own[0], -first[0].abs(), first[0])
+    assert not begun(replace(problem, first=first))
+    monkeypatch.setattr(appendix, "DRAWS", 0)
+    with pytest.raises(RunError, match="raise n=60 or lower h=2"):
+        appendix.born(NET, new_bench(), 0)
+
+
+# ---- sizes at which eps is small
+
+
+def test_sizes_for_an_eps_have_that_eps():
+    for k, goal in ((2, 0.5), (3, 0.1), (10, 0.01)):
+        share, d = sizes_for(goal, k)
+        assert counts_term(share) == pytest.approx(goal, rel=1e-6)
+        assert epsilon(d * (1 + 1e-9), k, k * share * (1 + 1e-9)) <= goal
+        assert epsilon(d * 0.9, k, k * share) > goal
+    assert epsilon(1e16, 3, 90_000) == pytest.approx(0.127, abs=0.001)
+
+
+def test_orthogonal_noises_are_the_limit_of_all_products():
+    """One draw with its products at d = 10^12, and the same with those of noises left out."""
+    stream = gen(5)
+    problem = compact_problem(10**12, 3, 1, 60, 6, stream)
+    start = classes_net(problem.rows, problem.mixture, 1e-14, torch.float64)
+    whole = class_dynamics_of(start, problem.mixture, problem.train)
+    bare = replace(whole, features=whole.z.T.contiguous(), noises=None, span=None)
+    ends = []
+    for dynamics in (whole, bare):
+        *_, (_, at, seen) = followed(dynamics, 1e-24, 8, 10.0, 0.2, 0.5)
+        ends.append((at.lam, seen.margin))
+    for one, other in zip(*ends, strict=True):
+        assert (one - other).abs().max() < 1e-3 * one.abs().max()
+
+
+def test_the_settings_apart_have_the_laws_of_their_products():
+    bench, config = new_bench(), replace(TINY, n=4000)
+    for net, h in (("two", 6), ("classes", 3)):
+        problem, eta = eps.apart(config, bench, net, gen(3))
+        unit = float(config.d) * eta**0.5 * 3**-2.5 / math.sqrt(config.d)
+        assert problem.first.shape == (h, 4000)
+        # a point's product with a weight: of its centre and of its noise, one variance each
+        scaled = problem.first / unit
+        within = [scaled[0][problem.z[:, j] > 0] for j in range(3)]
+        assert all(float(row.std()) == pytest.approx(1.0, abs=0.06) for row in within)
+        ends = (problem.noise_size.numpy() / config.d - 1) * math.sqrt(config.d / 2)
+        assert stats.kstest(ends, stats.norm.cdf).pvalue > 0.01
+    assert isinstance(problem, ClassDynamics)
+
+
+def test_lambda_grows_as_its_laws_have_it_where_eps_is_small():
+    bench = new_bench()
+    for net, law in (("two", growth), ("classes", class_growth)):
+        data = eps.course(replace(TINY, stride=0.1), bench, net, "apart", 0)
+        wide = TINY.k if net == "two" else TINY.h
+        end = float(data.t[-1]) * float(TINY.d) ** -2
+        expected = law(float(TINY.d), TINY.k, TINY.n, wide, end)
+        assert float(data.lam[-1]) == pytest.approx(expected, rel=0.02)
+
+
+# ---- claims
+
+
+@pytest.fixture(scope="module")
+def found():
+    return eps.run(TINY, new_bench(seed=1))
+
+
+def judged(data, bench, config=TINY):
+    return {claim.id: claim for claim in eps_claims.claims(data, config, bench)}
+
+
+def test_eps_judges_what_could_fail_and_names_a_size_for_the_rest(found, bench):
+    said = {claim.id: claim for claim in found.claims}
+    assert said["L1.limit"].verdict == "differs"  # whatever was measured
+    # at n/k = 200 points eps is 1.2: 5 eps leaves something, 63 eps does not
+    assert said["B7.2"].verdict == "holds"
+    assert said["B7.3"].verdict == "vacuous"
+    assert "points a cluster" in said["B7.3"].reason
+    assert (said["B10"].verdict, said["C10.8.sigma"].verdict) == ("vacuous", "vacuous")
+    assert "could break it" in said["B10"].reason
+    assert {said[id].verdict for id in ("B7.7", "C10.7", "B19", "C19")} == {"differs"}
+    assert {said[id].verdict for id in ("B7.7.late", "C10.7.late", "B23", "C23")} == {"holds"}
+    eps.draw(found.data, TINY)
+
+
+WORLDS = [
+    ("B7.2", "two_apart_gap_hat_same", 6 * 1.3),
+    ("B7.8", "two_apart_lam_other", 2.0),
+    ("B7.5", "two_apart_ratio_same", 40.0),
+    ("B7.7.late", "two_apart_own_active", 0.99),
+    ("B23.lower", "two_apart_lam_least", -1.0),
+    ("B21", "two_apart_pull_above", 3.0),
+    ("B11", "two_exact_error_feature", 2.0),
+    ("B12", "two_exact_error_noise", 2.0),
+    ("B13", "two_exact_error_point", 3.0),
+    ("B14", "two_exact_error_margin", 9.0),
+    ("B25.L1", "two_exact_L1", 9.0),
+    ("B25.L3", "two_exact_L3", 20.0),
+    ("B26", "two_exact_fresh", 2.0),
+    ("C10.8", "classes_apart_lam_other", 2.0),
+    ("C10.1", "classes_apart_sigma_most", 1e6),
+    ("C17", "classes_exact_foreign", 9.0),
+    ("C18", "classes_exact_order_above", 9.0),
+    ("C25.L4", "classes_exact_L4", 50.0),
+]
+
+
+@pytest.mark.parametrize(("id", "variable", "value"), WORLDS)
+def test_a_world_beyond_the_bound_is_noticed(found, bench, id, variable, value):
+    """One training of six leaves the bound: a counterexample."""
+    before = judged(found.data, bench)[id]
+    assert before.verdict == "holds", before.reason
+    values = found.data[variable].copy(deep=True)
+    values[{"seed": 2}] = value
+    after = judged(found.data.assign({variable: values}), bench)[id]
+    assert after.verdict == "differs"
+
+
+def test_with_eps_hat_a_gap_that_is_too_wide_is_noticed(found, bench):
+    assert judged(found.data, bench)["B7.hat.2"].verdict == "as predicted"
+    wide = found.data.two_exact_gap_hat_same + 40.0
+    after = judged(found.data.assign(two_exact_gap_hat_same=wide), bench)["B7.hat.2"]
+    assert after.verdict in ("not as predicted", "vacuous")
+    assert after.verdict == "not as predicted"
+
+
+def test_a_bound_is_vacuous_exactly_where_nothing_could_be_beyond_it(found, bench):
+    of = eps_claims.size_of(found.data, TINY, "two", "apart")
+    rows = {row.id: row for row in induction(of, constants("two", TINY.k))}
+    judge = bench.claims("x", source="formula", bar="paper: it", regime="inside: it")
+    for id in ("B7.2", "B7.3", "B7.8"):
+        row = rows[id]
+        (claim,) = bounds([row], judge, of)
+        assert (claim.verdict == "vacuous") == (room_of(row) <= 1)
+        (claim,) = bounds([row._replace(most=0.5 * row.bound)], judge, of)
+        assert claim.verdict == "vacuous"
+    # what was found is never beyond what there could be: the ceilings are ceilings
+    whole = eps_claims.size_of(found.data, TINY, "two", "exact")
+    for row in [*rows.values(), *products(whole, constants("two", TINY.k))]:
+        if "19" not in row.id and "24" not in row.id:
+            assert (row.found <= row.most * (1 + 1e-9) + 1e-3).all(), (
+                row.id
+            )  # and the start's weights
+
+
+@pytest.fixture(scope="module")
+def classes():
+    return appendix.run(NET, new_bench(seed=1))
+
+
+def class_judged(data, bench):
+    return {claim.id: claim for claim in class_claims.claims(data, NET, bench)}
+
+
+def test_appendix_c_finds_its_identities_and_the_slips(classes):
+    said = {claim.id: claim.verdict for claim in classes.claims}
+    assert {said[id] for id in ("C6", "C7", "C9.own", "C9.foreign", "C1", "C4")} == {"holds"}
+    assert {said[id] for id in ("C9.printed", "C3.limit", "C5.inside")} == {"differs"}
+    assert said["C10.3"] == "vacuous"
+    assert {said[id] for id in ("C18.bare", "C18.bare.lower")} == {"as predicted"}
+    appendix.draw(classes.data, NET)
+
+
+CLASS_WORLDS = [
+    ("C6", "C6", 1e-3),
+    ("C7", "C7", 1e-3),
+    ("C9.own", "own_negative", 0.1),
+    ("C9.foreign", "foreign_positive", 0.1),
+    ("C1", "C1", 1.5),
+    ("C4", "C4", 1.2),
+    ("C18.bare", "order_above", 30.0),
+    ("C18.bare.lower", "order_below", 30.0),
+]
+
+
+@pytest.mark.parametrize(("id", "variable", "value"), CLASS_WORLDS)
+def test_another_world_of_appendix_c_is_noticed(classes, bench, id, variable, value):
+    good = class_judged(classes.data, bench)[id].verdict
+    assert good in ("holds", "as predicted")
+    values = classes.data[variable].copy(deep=True)
+    values[{values.dims[0]: 1}] = value
+    after = class_judged(classes.data.assign({variable: values}), bench)[id].verdict
+    assert after in ("differs", "not as predicted")
+
+
+def test_neurons_that_nothing_moves_are_counted(bench, classes):
+    data = classes.data
+    shape = (400, data.sizes["neuron"])
+    begin = np.random.default_rng(0).random(shape) < 1 / 21
+    dims = ("start", "neuron")
+    world = data.drop_vars(["own_points", "begin_off", "end_off", "active_1"]).assign(
+        own_points=(dims, np.full(shape, 20.0)), begin_off=(dims, begin.astype(float)),
+        end_off=(dims, begin.astype(float)), active_1=(dims, np.ones(shape)),
+    )  # fmt: skip
+    said = class_judged(world, bench)
+    assert said["C5"].verdict == "undecided"  # a share of 1 is never sure
+    assert (said["C5.begin"].verdict, said["C5.dead"].verdict) == ("as predicted", "differs")
+    rare = world.assign(begin_off=(dims, np.zeros(shape)), end_off=(dims, np.zeros(shape)))
+    said = class_judged(rare, bench)
+    assert (said["C5.begin"].verdict, said["C5.dead"].verdict) == ("not as predicted", "undecided")
+
+
+def test_draws_reach_what_proposition_c3_asks_as_often_as_the_uniform_law_says(bench):
+    """h = 1, k = 2, 15 points a cluster: 2 of them active in all four pairs."""
+    config = replace(NET, k=2, h=1, n=36, d=100, draws=4000)
+    asked = math.ceil(36 / (3 * 8))
+    reached = int(appendix.drawn(config, bench).reached) / 4000
+    assert reached == pytest.approx((1 - asked / 19) ** 4, abs=0.03)
+    shares = stats.norm.cdf(np.random.default_rng(0).standard_normal((4000, 3 * 100)))
+    assert (shares >= 1 / (3 * 100 * 9)).all(1).mean() == pytest.approx(math.exp(-1 / 9), abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"k1": 3}, "k1=3 with k=3"),
+        ({"h": 0}, "h=0"),
+        ({"n": 5}, "two points a cluster"),
+        ({"d": 10**6}, "take d_exact"),
+        ({"d_exact": 100}, "the span"),
+        ({"late": 0.1}, "eta T = 1"),
+        ({"stride": 2.0}, "a part of the elapsed time"),
+        ({"repeats": 1}, "over trainings"),
+    ],
+)
+def test_eps_refuses(change, words):
+    with pytest.raises(CallError, match=words):
+        replace(Small(), **change)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"d": 500}, "the span"),
+        ({"T_descent": 400}, "same steps"),
+        ({"late": 1.0}, "a decade past"),
+        ({"starts": 0}, "starts=0"),
+        ({"inside": 1}, "both classes"),
+    ],
+)
+def test_appendix_c_refuses(change, words):
+    with pytest.raises(CallError, match=words):
+        replace(Classes(), **change)
+
+
+def test_watched_readings_begin_after_the_first_step():
+    problem = class_dynamics_of(*reversed_args(small(2)))
+    data, end = watched(problem, followed(problem, 1e-2, 10, 1.0, 0.3), 100.0, 2)
+    assert data.t.values[0] == 1
+    assert (np.diff(data.t.values) > 0).all()
+    assert len(data.t) == 5
+    assert float(end.lam.max()) == pytest.approx(float(data.lam_most[-1]))
