@@ -144,6 +144,15 @@ def test_a_training_with_a_lost_label_is_set_aside(bench, lost):
     assert kept.lam.notnull().all()
 
 
+def test_short_trainings_follow_the_seed_of_the_run(bench):
+    few = replace(TINY, starts=3)
+    one, again, other = (
+        thm4_7.starts(few, replace(bench, seed=seed)) for seed in (bench.seed, bench.seed, bench.seed + 1)
+    )  # fmt: skip
+    assert one.equals(again)
+    assert not one.equals(other)
+
+
 @pytest.mark.slow
 def test_verdicts_are_given_that_no_label_died(bench, lost):
     said = {claim.id: claim for claim in thm4_7.run(replace(TINY, repeats=3), bench).claims}

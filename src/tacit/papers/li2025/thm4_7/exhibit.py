@@ -129,7 +129,7 @@ def starts(config: Sweep, bench: Bench) -> xr.Dataset:
     """
     cell, found = Cell(config.d0, config.k0, config.n[0]), []
     for start in bench.steps(range(config.starts), "starts"):
-        problem, net = classes_problem(config, bench, cell, start, "starts")
+        problem, net = classes_problem(config, bench, cell, bench.seed, f"starts/{start}")
         z = torch.nn.functional.one_hot(problem.train.z, cell.k).to(net.w)
         seen = (net.w @ problem.train.x.T >= 0).to(net.w) @ z  # (label, neuron, cluster)
         steps = max(round(DECIDED / config.eta), 1)
