@@ -8,7 +8,7 @@ point of its hyperplane (and the box), one step is
 
 so that every step is pulled towards the point itself. Where the new d breaks the point, it is kept if it is
 the shortest, and the search goes on from BETA d. In AutoAttack's set it is *targeted*: one search for each other
-class k, with z_y - z_k for the margin. (The paper's last search, on the ray of what was found, is not in that set.)
+class k, with z_y - z_k for the margin. (The paper ends with a search on the last ray; that set does not.)
 
 It has none of tacit's remedies: one start, and where the gradient is 0 it stays. `minimal` is what to use; this
 is for saying what AutoAttack would say.

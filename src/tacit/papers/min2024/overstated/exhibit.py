@@ -20,7 +20,7 @@ from tacit.lab import Bench, Outcome
 from tacit.papers.min2024.images.claims import other_data
 from tacit.papers.min2024.images.nets import pictures_of
 from tacit.papers.min2024.images.training import trained_nets
-from tacit.papers.min2024.overstated.attacks import ATTACKS, costs
+from tacit.papers.min2024.overstated.attacks import ALL, TOOLS, costs, missing
 from tacit.papers.min2024.overstated.claims import claims
 from tacit.papers.min2024.overstated.figure import cost_panel, curve_panel, growth_panel
 from tacit.papers.min2024.overstated.grounds import on_clusters, on_images
@@ -30,10 +30,13 @@ from tacit.papers.min2024.overstated.settings import Overstated
 def run(config: Overstated, bench: Bench) -> Outcome:
     """Train, attack, certify, judge."""
     bench.tell(other_data(config, bench))
+    bench.tell(other_tools(bench))
+    # a part without them is another part than one with them
+    tools = () if bench.smoke else tuple(name for name in TOOLS if name not in missing())
     seeds = bench.seeds(config.repeats)
     along = xr.Variable("seed", seeds)
     clusters = [
-        bench.part(f"clusters-{seed}", partial(on_clusters, config, bench, seed))
+        bench.part(f"clusters-{seed}", partial(on_clusters, config, bench, seed, tools))
         for seed in bench.steps(seeds, "data sets of clusters, a net for each p")
     ]
     pictures = pictures_of(config.dataset, config.classes).to(bench.device)
@@ -41,7 +44,7 @@ def run(config: Overstated, bench: Bench) -> Outcome:
     cells = [(kind, seed) for kind in ("linf", "l2") for seed in seeds]
     found = {
         cell: bench.part(
-            f"images-{cell[0]}-{cell[1]}", partial(on_images, config, nets, pictures, *cell)
+            f"images-{cell[0]}-{cell[1]}", partial(on_images, config, nets, pictures, *cell, tools)
         )
         for cell in bench.steps(cells, "norms on images, all attacks each")
     }
@@ -57,13 +60,21 @@ def run(config: Overstated, bench: Bench) -> Outcome:
     classes = {"cluster": 2, "image": config.classes}
     for place, count in starts.items():
         cost = costs(config, classes[place], count)
-        data[f"{place}_cost"] = ("attack", np.array([cost[name] for name in ATTACKS]))
+        data[f"{place}_cost"] = ("attack", np.array([cost.get(name, 0) for name in ALL]))
     data["clean"] = curves.test_accuracy.isel(epoch=-1, drop=True).sortby("p")
     # the first ball is each net's own, and has no one radius
     data = data.assign_coords(ball_radius=("ball", [np.nan, *config.radius]))
     data = data.assign_attrs(test_points=len(pictures.test_x))
     saved = {f"p{p:g}-seed{bench.seed}": nets[p, bench.seed] for p in config.p}
     return Outcome(data, tuple(claims(data, config, bench)), saved)
+
+
+def other_tools(bench: Bench) -> str | None:
+    """What to tell where foolbox or ART are not there."""
+    packages = sorted(set(missing().values()))
+    if bench.smoke or not packages:
+        return None
+    return f"not installed: {', '.join(packages)}; their rows are left out (pip install them to have them)"
 
 
 def draw(data: xr.Dataset, config: Overstated) -> Figure:

@@ -8,15 +8,19 @@ from matplotlib.axes import Axes
 
 from tacit.papers._shared.crossed import crossed
 from tacit.papers._shared.panels import MARKERS, rows
-from tacit.papers.min2024.overstated.attacks import ATTACKS, COMMON
+from tacit.papers.min2024.overstated.attacks import ATTACKS, COMMON, TOOLS
 from tacit.papers.min2024.overstated.claims import CHEAP, LABELS, SHARE, clusters_of, images_of
 
-SHOWN = (*COMMON, "short")
+SHOWN = (*(name for name in COMMON if name != "pgd20"), "short")  # pgd50 is pgd20 with more steps
+CROSSES = "1234"  # of other tools, in grey
 FLOOR = 1e-4  # where no point is overstated, on a logarithmic axis
 
 
 def style(name: str) -> dict[str, Any]:
     """One colour and marker an attack, in all panels."""
+    if name in TOOLS:
+        marker = CROSSES[list(TOOLS).index(name)]
+        return {"color": "0.45", "marker": marker, "label": LABELS[name], "linestyle": ":"}
     shown = name in SHOWN
     colour, marker = (
         (f"C{SHOWN.index(name)}", MARKERS[SHOWN.index(name)]) if shown else ("0.5", "o")
@@ -28,12 +32,13 @@ def growth_panel(axes: Axes, data: xr.Dataset, name: str, letter: str) -> None:
     """(a, b) the share of points overstated, with intervals, over p."""
     place = clusters_of(data) if name == "clusters" else images_of(data)
     ps = place.over.p.values
-    for k, attack in enumerate(SHOWN):
+    tried = [attack for attack in (*SHOWN, *TOOLS) if place.values(attack).size]
+    for k, attack in enumerate(tried):
         values = place.values(attack)
         mean, low, high = rows(
             crossed(one, place.N, ends=SHARE, fresh=place.fresh) for one in values
         )
-        shift = 0.03 * (k - len(SHOWN) / 2)
+        shift = 0.03 * (k - len(tried) / 2)
         axes.errorbar(ps + shift, mean, [mean - low, high - mean], capsize=2, linewidth=1.3,
                       markersize=4.5, **style(attack))  # fmt: skip
     axes.set_xticks(ps)
