@@ -63,7 +63,6 @@ ATTACKS = (
 TOOLS = {
     "foolbox_pgd": "foolbox PGD-50",
     "foolbox_fmn": "foolbox FMN-100",
-    "art_pgd": "ART PGD-100",
     "art_apgd": "ART AutoPGD-CE",
 }
 """Of `tacit.attack.others`."""
@@ -106,7 +105,8 @@ def costs(config: Overstated, classes: int, starts: int) -> dict[str, int]:
     few |= dict.fromkeys(("targeted", "fab"), config.steps * (classes - 1))
     few["square"] = config.queries
     few["auto"] = sum(few[name] for name in FOUR)
-    return few | {"short": config.short * starts, "long": config.steps * starts}
+    few |= {"short": config.short * starts, "long": config.steps * starts}
+    return few | {"foolbox_pgd": 50, "foolbox_fmn": 100, "art_apgd": 100}
 
 
 def broken_by(
