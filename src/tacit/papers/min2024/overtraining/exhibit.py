@@ -15,6 +15,7 @@ from tacit.lab import Bench, Outcome
 from tacit.papers.min2024.images.claims import other_data, setting_of
 from tacit.papers.min2024.images.grounds import (
     first_images,
+    mnist_missing,
     of_mnist,
     prefixed,
     without_mnist,
@@ -34,20 +35,17 @@ from tacit.papers.min2024.overtraining.settings import Overtraining
 def run(config: Overtraining, bench: Bench) -> Outcome:
     """Train, look, judge: on each ground."""
     bench.tell(other_data(config, bench))
-    data, left_out = on_ground(config, bench), None
+    data = on_ground(config, bench)
     found = list(claims(data, config, bench))
-    if config.mnist:
-        there = present(find_dataset("mnist"))
-        left_out = (
-            None if there else "MNIST is not here (`tacit data fetch mnist`): digits alone are run"
-        )
-        bench.tell(left_out)
-    if config.mnist and left_out is None:
-        more = on_ground(config.on_mnist(), bench)
-        found += claims(more, config.on_mnist(), bench, "mnist.")
-        data = data.merge(prefixed(more, ("p", "row"))).assign_attrs(data.attrs)
-    elif left_out is not None:
+    left_out = mnist_missing() if config.mnist else None
+    bench.tell(left_out)
+    if left_out is not None:
         found.append(no_mnist(left_out, bench))
+    elif config.mnist:
+        own = config.on_mnist()
+        more = on_ground(own, bench)
+        found += claims(more, own, bench, "mnist.")
+        data = data.merge(prefixed(more, ("p", "row"))).assign_attrs(data.attrs)
     return Outcome(data, tuple(found), {})
 
 
