@@ -14,7 +14,7 @@ from tacit.data import min2024_mixture
 from tacit.errors import CallError
 from tacit.nets import Linear, average_net, centre_net
 from tacit.papers._shared.crossed import crossed
-from tacit.papers.min2024.images.grounds import of_mnist, prefixed
+from tacit.papers.min2024.images.grounds import mnist_missing, of_mnist, prefixed
 from tacit.papers.min2024.overstated.attacks import (
     ALL,
     ATTACKS,
@@ -302,6 +302,13 @@ def test_mnist_beside_them_is_judged_by_itself_and_told_where_it_is_missing(monk
     (claim,), more = beside(replace(LAPTOP, mnist=True), new_bench(said=said), ())
     assert (claim.verdict, more) == ("not testable here", None)
     assert claim.reason in said[0]
+
+
+def test_mnist_is_missed_where_no_folder_has_its_images(monkeypatch, tmp_path):
+    for name in ("TACIT_DATA", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "empty"))
+    (tmp_path / "empty").mkdir()
+    assert "tacit data fetch mnist" in mnist_missing()
 
 
 def test_untried_points_are_left_out():

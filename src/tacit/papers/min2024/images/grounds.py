@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import xarray as xr
 
-from tacit.data.images import find_dataset, present
+from tacit.data.images import present
 from tacit.papers.min2024.images.nets import Pictures
 
 MARK = "mnist_"
@@ -17,7 +17,7 @@ def prefixed(data: xr.Dataset, shared: tuple[str, ...]) -> xr.Dataset:
 
 
 def of_mnist(data: xr.Dataset) -> xr.Dataset:
-    """What was measured on MNIST, under its own names; attributes are those of the run with that mark."""
+    """What was measured on MNIST under its own names, and the attributes that have its mark."""
     own = data[[name for name in data.data_vars if str(name).startswith(MARK)]]
     names = {str(name) for name in (*own.variables, *own.dims) if str(name).startswith(MARK)}
     attrs = {
@@ -39,6 +39,6 @@ def first_images(pictures: Pictures, n: int) -> Pictures:
 
 def mnist_missing() -> str | None:
     """Why MNIST cannot be shown here, if it cannot."""
-    if present(find_dataset("mnist")):
+    if present("mnist"):
         return None
     return "MNIST is not here: `tacit data fetch mnist` gets its images; the rest is run"
