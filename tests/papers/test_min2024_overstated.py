@@ -8,11 +8,10 @@ import torch
 import xarray as xr
 
 from benches import new_bench, verdicts
-from tacit.attack.others import judged
 from tacit.certify import radius
 from tacit.data import min2024_mixture
 from tacit.errors import CallError
-from tacit.nets import Linear, average_net, centre_net
+from tacit.nets import average_net, centre_net
 from tacit.papers._shared.crossed import crossed
 from tacit.papers.min2024.images.grounds import mnist_missing, of_mnist, prefixed
 from tacit.papers.min2024.overstated.attacks import (
@@ -142,17 +141,6 @@ def test_other_tools_break_nothing_below_the_exact_radius_and_leave_the_global_g
     one = by_tools(net, at, slice(0, 1), 0, ("foolbox_pgd",))
     assert (one[1:] == UNTRIED).all()
     assert (one[0, 1] == UNTRIED).all()
-
-
-def test_what_leaves_the_ball_or_the_box_is_not_broken():
-    rule = Linear(torch.tensor([1.0, 0.0]), 0.0)
-    x, y = torch.tensor([[0.5, 0.5]] * 3), torch.ones(3)
-    moved = torch.tensor([[0.0, 0.5], [-0.2, 0.5], [-0.6, 0.5]])
-    broken, outside = judged(rule, x, y, moved, 1.0, None)
-    assert broken.tolist() == [True, True, False]
-    assert outside.tolist() == [False, False, True]
-    broken, outside = judged(rule, x, y, moved, 1.0, (0.0, 1.0))
-    assert broken.tolist() == [True, False, False]
 
 
 # ---- what is judged, in worlds that are made up
