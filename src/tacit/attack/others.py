@@ -93,9 +93,10 @@ def foolbox_attack(names: dict[float, str], **options: object) -> Other:
         norm: float,
     ) -> Tensor:  # fmt: skip
         import foolbox
+        from foolbox.models.pytorch import PyTorchModel
 
         bounds = bounds or (float(x.min()) - radius, float(x.max()) + radius)
-        wrapped = foolbox.PyTorchModel(model.eval(), bounds=bounds, device="cpu")
+        wrapped = PyTorchModel(model.eval(), bounds=bounds, device="cpu")
         chosen = getattr(foolbox.attacks, names[norm])(**options)
         return chosen(wrapped, x, y, epsilons=radius)[1]
 

@@ -13,15 +13,15 @@ from tacit.papers.min2024.overstated.attacks import ATTACKS, COMMON, TOOLS
 from tacit.papers.min2024.overstated.claims import CHEAP, LABELS, SHARE, Place
 
 SHOWN = (*(name for name in COMMON if name != "pgd20"), "short")  # pgd50 is pgd20 with more steps
-CROSSES = "123"  # of other tools, in grey
+GREYS = (("x", ":"), ("+", "--"), ("1", "-."))  # of other tools
 FLOOR = 1e-4  # where no point is overstated, on a logarithmic axis
 
 
 def style(name: str) -> dict[str, Any]:
     """One colour and marker an attack, in all panels."""
     if name in TOOLS:
-        marker = CROSSES[list(TOOLS).index(name)]
-        return {"color": "0.45", "marker": marker, "label": LABELS[name], "linestyle": ":"}
+        marker, line = GREYS[list(TOOLS).index(name)]
+        return {"color": "0.45", "marker": marker, "label": LABELS[name], "linestyle": line}
     shown = name in SHOWN
     colour, marker = (
         (f"C{SHOWN.index(name)}", MARKERS[SHOWN.index(name)]) if shown else ("0.5", "o")
