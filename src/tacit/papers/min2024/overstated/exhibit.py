@@ -57,7 +57,7 @@ def run(config: Overstated, bench: Bench) -> Outcome:
     # the first ball is each net's own, and has no one radius
     data = data.assign_coords(ball_radius=("ball", [np.nan, *config.radius]))
     data["cluster_cost"] = cost_of(config, 2, int(data.cluster_starts.max()))
-    found = []
+    found: list[Claim] = []
     if config.mnist:
         found, more = beside(config, bench, tools)
         data = data if more is None else data.merge(more).assign_attrs(data.attrs | more.attrs)

@@ -42,7 +42,7 @@ class Overtraining(ImageNets):
     mnist_proof: float = 0.5
     mnist_points: int = 80
     mnist_certified: int = 2
-    mnist_repeats: int = 8
+    mnist_repeats: int = 6
 
     def __post_init__(self) -> None:
         super().__post_init__()
