@@ -11,18 +11,15 @@ from tacit.papers.min2024.overtraining.looks import INDICATORS
 NAMES = {"loss": "held-out loss", "accuracy": "clean accuracy", "distance": "margin / gradient",
          "margin": "margin / size"}  # fmt: skip
 
+WIDEST = 0.4  # of few points, the range says nothing
+
 
 def line(axes: Axes, values: xr.DataArray, index: int, label: str) -> None:
-    """The mean over trainings, and their range, over epochs."""
+    """The mean over trainings, and (where it does not fill the panel) their range, over epochs."""
     mean = values.mean("seed")
-    axes.fill_between(
-        values.epoch,
-        values.min("seed"),
-        values.max("seed"),
-        color=f"C{index}",
-        alpha=0.15,
-        linewidth=0,
-    )
+    low, high = values.min("seed"), values.max("seed")
+    if float((high - low).mean()) < WIDEST:
+        axes.fill_between(values.epoch, low, high, color=f"C{index}", alpha=0.15, linewidth=0)
     axes.plot(
         values.epoch, mean, f"{MARKERS[index]}-", color=f"C{index}", markersize=4, label=label
     )

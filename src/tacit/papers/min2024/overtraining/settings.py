@@ -37,11 +37,11 @@ class Overtraining(ImageNets):
     mnist_width: int = 100
     mnist_batch: int = 100
     mnist_at: tuple[int, ...] = (5, 10, 20, 40, 80)
-    mnist_linf: float = 0.1
-    mnist_l2: float = 2.0
+    mnist_linf: float = 0.05
+    mnist_l2: float = 1.0
     mnist_proof: float = 0.5
     mnist_points: int = 80
-    mnist_certified: int = 2
+    mnist_certified: int = 4
     mnist_repeats: int = 6
 
     def __post_init__(self) -> None:
