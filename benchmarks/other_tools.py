@@ -16,9 +16,8 @@ import torch
 from sklearn.datasets import load_digits
 from torch import Tensor
 
-from benchmarks._others import OTHERS, Bounds, TwoLogits, quiet
 from tacit.attack import apgd, minimal
-from tacit.attack.losses import margin
+from tacit.attack.others import OTHERS, Bounds, Logits, aside, judged
 from tacit.certify import radius
 from tacit.certify.crown.radius import crown_radius
 from tacit.data import min2024_mixture
@@ -26,7 +25,6 @@ from tacit.nets import TwoLayerNet, average_net, centre_net
 
 BEGIN, END = "<!-- table: python -m benchmarks.other_tools -->", "<!-- end of table -->"
 POINTS, D, K, K1, ALPHA = 1000, 100, 10, 5, 0.1
-OUTSIDE = 1.001  # a perturbation longer than this many radii has left the ball
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,7 @@ def net_case(title: str, build: Callable[..., TwoLayerNet], share: float) -> Cas
     truth = f"{float((exact > eps).double().mean()):.3f} (exact)"
     return Case(
         title,
-        TwoLogits(single),
+        Logits(single),
         x.float(),
         (points.y > 0).long(),
         eps,
@@ -90,19 +88,6 @@ def digits_case() -> Case:
     )
 
 
-def judged(case: Case, attacked: Tensor) -> tuple[float, float]:
-    """Robust accuracy by our rule, and the share of points that left the ball or the box."""
-    size = (attacked - case.x).flatten(1).norm(dim=1)
-    outside = size > OUTSIDE * case.radius
-    if case.bounds is not None:
-        low, high = case.bounds
-        outside |= ((attacked < low - 1e-6) | (attacked > high + 1e-6)).flatten(1).any(1)
-    with torch.no_grad():
-        clean, after = margin(case.model(case.x), case.y), margin(case.model(attacked), case.y)
-    broken = (clean <= 0) | ((after <= 0) & ~outside)
-    return 1 - float(broken.double().mean()), float(outside.double().mean())
-
-
 def rows() -> list[str]:
     """The table, a row for each tool and case."""
     lines = [
@@ -123,13 +108,14 @@ def rows() -> list[str]:
         for tool, attack in OTHERS.items():
             start = time.perf_counter()
             try:
-                with quiet():
+                with aside():
                     attacked = attack(case.model, case.x, case.y, case.radius, case.bounds)
             except Exception as error:
                 lines.append(f"| | {tool} | fails: {type(error).__name__} | | |")
                 continue
             seconds = time.perf_counter() - start
-            accuracy, outside = judged(case, attacked)
+            broken, left = judged(case.model, case.x, case.y, attacked, case.radius, case.bounds)
+            accuracy, outside = 1 - float(broken.double().mean()), float(left.double().mean())
             lines.append(f"| | {tool} | {accuracy:.3f} | {outside:.3f} | {seconds:.1f} |")
     return lines
 

@@ -13,7 +13,15 @@ from tacit.certify import radius
 from tacit.certify.relu.radius import relu_radius
 from tacit.data import min2024_mixture, sqrt_d_mixture
 from tacit.errors import CallError
-from tacit.nets import Linear, TwoLayerNet, average_net, centre_net, decoupled_net, frei_net
+from tacit.nets import (
+    Linear,
+    PolyReLUNet,
+    TwoLayerNet,
+    average_net,
+    centre_net,
+    decoupled_net,
+    frei_net,
+)
 
 
 def generator(seed):
@@ -265,6 +273,23 @@ def test_any_callable_comes_close_to_the_exact_radius_of_the_same_net():
         assert ratio.median() <= 1.0001
         assert ratio.quantile(0.99) <= 1.05
         assert ratio.min() >= 1 - 1e-6
+
+
+def test_two_logits_of_two_neurons_have_the_exact_radius_of_the_same_net():
+    """Where both are off the logits tie, which breaks, and their gradient is 0: the walk must not stall there.
+
+    Nor may all its starts run to the half-space where the own neuron is off, and none to the other.
+    """
+    w, x = normal(2, 20, seed=12), normal(40, 20, seed=13)
+    c = torch.tensor([1.4, 0.6]).double()
+    head = PolyReLUNet(w, torch.diag(c))
+    net = TwoLayerNet(w, torch.stack([c[0], -c[1]]))
+    y = head(x).argmax(1)
+    found, exact = minimal(head, x, y), radius(net, x, 1 - 2.0 * y).upper
+    ratio = (found.radius / exact)[exact > 0]
+    assert len(ratio) > 20
+    assert ratio.min() >= 1 - 1e-6
+    assert ratio.max() <= 1 + 1e-6
 
 
 def other_norms_are_never_below_the_exact_radius_and_mostly_at_it(norm, seeds, n):

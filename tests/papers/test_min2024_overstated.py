@@ -13,16 +13,28 @@ from tacit.data import min2024_mixture
 from tacit.errors import CallError
 from tacit.nets import average_net, centre_net
 from tacit.papers._shared.crossed import crossed
+from tacit.papers.min2024.images.grounds import mnist_missing, of_mnist, prefixed
 from tacit.papers.min2024.overstated.attacks import (
+    ALL,
     ATTACKS,
     COMMON,
+    FOUR,
     ON_FEW,
+    TOOLS,
     UNTRIED,
     Ground,
     broken_by,
+    by_tools,
     costs,
 )
-from tacit.papers.min2024.overstated.claims import chosen, claims, clusters_of, images_of
+from tacit.papers.min2024.overstated.claims import (
+    chosen,
+    claims,
+    clusters_of,
+    image_claims,
+    images_of,
+)
+from tacit.papers.min2024.overstated.exhibit import beside
 from tacit.papers.min2024.overstated.grounds import proved_radius
 from tacit.papers.min2024.overstated.settings import EXHIBITS, Overstated
 
@@ -75,10 +87,11 @@ def test_no_attack_breaks_below_the_exact_radius_and_strict_is_their_union(mixtu
     assert ((broken == 1).any(0) <= (every == 1)).all()
     assert (every == truth).mean() > 0.9
     few = broken[:, :, :10]
-    union = np.maximum.reduce([few[ATTACKS.index(n)] for n in ("apgd", "targeted", "square")])
+    union = np.maximum.reduce([few[ATTACKS.index(name)] for name in FOUR])
     assert (few[ATTACKS.index("auto")] == union).all()
-    untried = broken[[ATTACKS.index(name) for name in ON_FEW], :, 10:]
+    untried = broken[[ALL.index(name) for name in ON_FEW], :, 10:]
     assert (untried == UNTRIED).all()
+    assert (broken[len(ATTACKS) :] == UNTRIED).all()  # tools are asked apart
 
 
 @pytest.mark.slow
@@ -104,9 +117,30 @@ def test_costs_are_looks_a_point():
     found = costs(LAPTOP, classes=10, starts=11)
     assert found["pgd20"] == 20
     assert found["targeted"] == 900
-    assert found["auto"] == 100 + 900 + LAPTOP.queries
+    assert found["auto"] == 100 + 900 + 900 + LAPTOP.queries
     assert (found["short"], found["long"]) == (20 * 11, 100 * 11)
-    assert set(found) == set(ATTACKS)
+    assert set(found) == set(ALL)
+
+
+@pytest.mark.slow
+def test_other_tools_break_nothing_below_the_exact_radius_and_leave_the_global_generator(
+    mixture, points
+):
+    pytest.importorskip("foolbox")
+    pytest.importorskip("art")
+    net = average_net(mixture)
+    exact = radius(net, points.x, points.y).lower
+    at = ground(points, (1.1 * float(exact.max()), 0.9 * float(exact.min())))
+    torch.manual_seed(0)
+    found, again = (by_tools(net, at, slice(None), 0, tuple(TOOLS)) for _ in range(2))
+    assert torch.equal(torch.rand(3), torch.rand(3, generator=torch.Generator().manual_seed(0)))
+    assert (found == again).all()
+    assert (found[:, :, 10:] == UNTRIED).all()
+    assert (found[:, 1, :10] == 0).all()
+    assert (found[list(TOOLS).index("foolbox_fmn"), 0, :10] == 1).any()
+    one = by_tools(net, at, slice(0, 1), 0, ("foolbox_pgd",))
+    assert (one[1:] == UNTRIED).all()
+    assert (one[0, 1] == UNTRIED).all()
 
 
 # ---- what is judged, in worlds that are made up
@@ -121,16 +155,16 @@ def world(
     """
     at = np.arange(points)
     strict = np.repeat((at < points // 2)[None], 2, 0).astype(np.int8)
-    broken = np.repeat(strict[None], len(ATTACKS), 0)
+    broken = np.repeat(strict[None], len(ALL), 0)
     for name, shares in over.items():
         for k, share in enumerate(shares):
-            broken[ATTACKS.index(name), k, at < share * points] = 0
+            broken[ALL.index(name), k, at < share * points] = 0
     proved = np.repeat((at >= points // 2 + open_ * points)[None], 2, 0).astype(np.int8)
 
     def of_seeds(values, rows):
         return np.repeat(np.repeat(values[None, ..., None, :], rows, -2), seeds, 0)
 
-    cost = np.array([costs(LAPTOP, 10, 11)[name] for name in ATTACKS])
+    cost = np.array([costs(LAPTOP, 10, 11)[name] for name in ALL])
     return xr.Dataset(
         {
             "cluster_broken": (("seed", "attack", "p", "ball", "sample"), of_seeds(broken, 2)),
@@ -144,7 +178,7 @@ def world(
         },
         coords={
             "p": [1.0, 4.0],
-            "attack": list(ATTACKS),
+            "attack": list(ALL),
             "seed": range(seeds),
             "ball_radius": ("ball", [np.nan, 0.75]),
         },
@@ -152,11 +186,11 @@ def world(
     )
 
 
-def judged(data):
+def told(data):
     return verdicts(tuple(claims(data, LAPTOP, new_bench())))
 
 
-GROWS = {name: [0.05, 0.3] for name in (*COMMON, "margin", "targeted")}
+GROWS = {name: [0.05, 0.3] for name in (*COMMON, *TOOLS, "margin", "targeted")}
 
 
 def test_in_a_world_where_large_p_is_overstated_every_claim_says_so():
@@ -164,9 +198,9 @@ def test_in_a_world_where_large_p_is_overstated_every_claim_says_so():
     data["cluster_strict"][:] = 1  # everything breaks, and the zero start leaves all of it
     data["cluster_proved"][:] = 0
     data["cluster_broken"].loc[{"attack": "zero", "p": 4.0}] = 0
-    found = judged(data)
-    checks = {found.pop("clusters.sound"), found.pop("images.sound")}
-    assert checks == {"holds"}
+    found = told(data)
+    checks = ("clusters.sound", "images.sound", "clusters.strict", "images.strict")
+    assert {found.pop(id) for id in checks} == {"holds"}
     assert found.pop("clusters.grows.auto")
     # at p = 1 half of the points are untouched by every attack here: told in the next world
     for id in [id for id in found if id.startswith(("clusters.grows", "clusters.cheapest"))]:
@@ -175,8 +209,8 @@ def test_in_a_world_where_large_p_is_overstated_every_claim_says_so():
 
 
 def test_in_a_world_where_small_p_is_overstated_every_claim_says_so():
-    found = judged(world({name: [0.3, 0.05] for name in GROWS}, open_=0.3))
-    for id in ("clusters.sound", "images.sound"):
+    found = told(world({name: [0.3, 0.05] for name in GROWS}, open_=0.3))
+    for id in ("clusters.sound", "images.sound", "clusters.strict", "images.strict"):
         assert found.pop(id) == "holds"
     for id in ("clusters.cheapest", "images.cheapest", "images.much"):
         assert found.pop(id) == "as predicted"
@@ -184,40 +218,85 @@ def test_in_a_world_where_small_p_is_overstated_every_claim_says_so():
 
 
 def test_growth_on_clusters_turns_with_the_world():
-    more, less = judged(world(GROWS)), judged(world({name: [0.3, 0.05] for name in GROWS}))
-    for name in COMMON:
+    more, less = told(world(GROWS)), told(world({name: [0.3, 0.05] for name in GROWS}))
+    for name in (*COMMON, *TOOLS):
         assert more[f"clusters.grows.{name}"] == "as predicted"
         assert less[f"clusters.grows.{name}"] == "not as predicted"
 
 
 def test_nothing_overstated_is_not_much():
-    assert judged(world({}))["images.much"] == "not as predicted"
+    assert told(world({}))["images.much"] == "not as predicted"
 
 
 def test_the_cheapest_is_chosen_on_one_half_and_judged_on_the_other():
     data = world(GROWS)
     assert chosen(images_of(data)) == "short"
-    assert judged(data)["images.cheapest"] == "as predicted"
+    assert told(data)["images.cheapest"] == "as predicted"
     later = data.copy(deep=True)  # the trainings that judge are overstated by what was chosen
-    half = {"seed": slice(3, None), "attack": ATTACKS.index("short"), "point": slice(0, 400)}
+    half = {"seed": slice(3, None), "attack": ALL.index("short"), "point": slice(0, 400)}
     later["broken"][half] = 0
     assert chosen(images_of(later)) == "short"
-    assert judged(later)["images.cheapest"] == "not as predicted"
+    assert told(later)["images.cheapest"] == "not as predicted"
     none = world({name: [0.2, 0.2] for name in ATTACKS})
     assert chosen(clusters_of(none)) is None
-    assert judged(none)["clusters.cheapest"] == "not testable here"
+    assert told(none)["clusters.cheapest"] == "not testable here"
 
 
 def test_an_attack_that_leaves_everything_at_the_smallest_p_cannot_overstate_more():
     data = world({"square": [1.0, 1.0]})
     data["cluster_strict"][:] = 1
-    assert judged(data)["clusters.grows.square"] == "not testable here"
+    assert told(data)["clusters.grows.square"] == "not testable here"
 
 
 def test_a_point_both_proved_and_broken_is_counted():
     data = world(GROWS)
     data["cluster_proved"][:] = 1
-    assert judged(data)["clusters.sound"] == "differs"
+    assert told(data)["clusters.sound"] == "differs"
+
+
+def test_a_tool_that_breaks_more_than_the_strict_attack_is_told():
+    data = world(GROWS)
+    data["broken"].loc[{"attack": "art_apgd"}] = 1
+    found = told(data)
+    assert (found["images.strict"], found["clusters.strict"]) == ("differs", "holds")
+
+
+def test_a_tool_that_is_not_here_decides_nothing(monkeypatch):
+    claims_of = "tacit.papers.min2024.overstated.claims.missing"
+    monkeypatch.setattr(claims_of, lambda: dict.fromkeys(TOOLS, "a-tool"))
+    data = world(GROWS)
+    for place in ("broken", "cluster_broken"):
+        data[place].loc[{"attack": list(TOOLS)}] = UNTRIED
+    found = {claim.id: claim for claim in claims(data, LAPTOP, new_bench())}
+    for id in ("images.grows.art_apgd", "clusters.grows.foolbox_pgd", "clusters.strict"):
+        assert found[id].verdict == "not testable here"
+        assert "a-tool is not installed" in found[id].reason
+    assert found["images.grows.apgd"].verdict == "as predicted"
+
+
+def test_mnist_beside_them_is_judged_by_itself_and_told_where_it_is_missing(monkeypatch):
+    own = replace(LAPTOP, mnist=True).on_mnist()
+    assert (own.dataset, own.l2, own.mnist) == ("mnist", LAPTOP.mnist_l2, False)
+    data = world(GROWS)
+    both = data.merge(prefixed(data, ("p", "attack"))).assign_attrs(mnist_test_points=10_000)
+    back = of_mnist(both)
+    assert set(back.data_vars) == set(data.data_vars)
+    assert back.broken.dims == data.broken.dims
+    found = verdicts(tuple(image_claims(back, own, new_bench(), "mnist")))
+    assert found["mnist.grows.apgd"] == found["mnist.much"] == "as predicted"
+    place = "tacit.papers.min2024.overstated.exhibit.mnist_missing"
+    monkeypatch.setattr(place, lambda: "MNIST is not here")
+    said = []
+    (claim,), more = beside(replace(LAPTOP, mnist=True), new_bench(said=said), ())
+    assert (claim.verdict, more) == ("not testable here", None)
+    assert claim.reason in said[0]
+
+
+def test_mnist_is_missed_where_no_folder_has_its_images(monkeypatch, tmp_path):
+    for name in ("TACIT_DATA", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "empty"))
+    (tmp_path / "empty").mkdir()
+    assert "tacit data fetch mnist" in mnist_missing()
 
 
 def test_untried_points_are_left_out():
@@ -240,11 +319,13 @@ def test_untried_points_are_left_out():
         ({"p": (1.0,)}, "p=1: give at least two values"),
         ({"D": 50}, "D=50: give a square number, as in --set D=49"),
         ({"repeats": 1}, "repeats=1: it is at least 2"),
-        ({"few": 600}, "points=200: it is at least 600"),
+        ({"few": 600}, "points=120: it is at least 600"),
         ({"alpha": 0.5}, "alpha=0.5: it is at most 0.3"),
         ({"l2": (0.5, 0.5)}, "l2=0.5,0.5: each value once"),
         ({"queries": 0}, "queries=0: it is a positive number"),
         ({"K1": 10}, "K1=10 with K=10"),
+        ({"mnist": True, "mnist_few": 600}, "points=60: it is at least 600"),
+        ({"mnist": True, "dataset": "mnist"}, "one ground twice"),
     ],
 )
 def test_settings_that_are_refused(change, says):
@@ -256,7 +337,8 @@ def test_settings_that_are_refused(change, says):
 
 def test_the_nets_at_paper_scale_are_the_papers():
     paper = EXHIBITS[0].scales["paper"]
-    assert (paper.dataset, paper.width, paper.epochs, paper.batch) == ("mnist", 500, 51, 1000)
+    own = paper.on_mnist()
+    assert (own.dataset, own.width, own.epochs, own.batch) == ("mnist", 500, 51, 1000)
     assert isinstance(SMOKE, Overstated)
 
 

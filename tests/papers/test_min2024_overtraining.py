@@ -156,6 +156,28 @@ def test_a_point_both_proved_and_broken_is_counted():
     assert judged(data)["sound"] == "differs"
 
 
+@pytest.mark.slow
+def test_mnist_beside_digits_is_told_where_it_is_missing_and_its_claims_have_their_own_ids(
+    monkeypatch,
+):
+    config = replace(SMOKE, mnist=True)
+    own = config.on_mnist()
+    assert (own.dataset, own.at, own.epochs) == ("mnist", config.mnist_at, max(config.mnist_at))
+    found = {claim.id: claim for claim in claims(world([[0.3, 0.3, 0.3], [0.4, 0.6, 0.45]]), own,
+                                                 new_bench(), "mnist.")}  # fmt: skip
+    assert found["mnist.loses"].verdict == "as predicted"
+    assert found["mnist.loses"].regime.startswith("shortened: 2000 of MNIST")
+    monkeypatch.setattr(
+        "tacit.papers.min2024.overtraining.exhibit.mnist_missing", lambda: "MNIST is not here"
+    )
+    said = []
+    outcome = run(config, new_bench(scale="smoke", said=said))
+    last = outcome.claims[-1]
+    assert (last.id, last.verdict) == ("mnist.loses", "not testable here")
+    assert any("MNIST is not here" in line for line in said)
+    assert "mnist_kept" not in outcome.data
+
+
 # ---- settings
 
 
@@ -169,6 +191,8 @@ def test_a_point_both_proved_and_broken_is_counted():
         ({"repeats": 3}, "repeats=3: it is at least 4"),
         ({"certified": 300}, "points=200: it is at least 300"),
         ({"proof": 0.0}, "proof=0.0: it is a positive number"),
+        ({"mnist_repeats": 3}, "repeats=3: it is at least 4"),
+        ({"dataset": "mnist"}, "--set mnist=false"),
     ],
 )
 def test_settings_that_are_refused(change, says):

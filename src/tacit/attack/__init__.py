@@ -9,6 +9,7 @@ from tacit.attack.ball.task import Attacked
 from tacit.attack.inner import Ball, perturbation
 from tacit.attack.losses import cross_entropy, margin
 from tacit.attack.norms import Norm, known_norm
+from tacit.attack.shortest.fab import fab
 from tacit.attack.shortest.minimal import Found, minimal
 from tacit.attack.shortest.rays import first_crossing
 from tacit.attack.shortest.reduce import Reduced, reduce_net
@@ -32,6 +33,7 @@ __all__ = [
     "black_box",
     "broken_by",
     "cross_entropy",
+    "fab",
     "fgm",
     "first_crossing",
     "frei2023_z",

@@ -5,8 +5,11 @@ and at random, each followed to the first change of sign; and steps down the gra
 breaks. **Walk**: at a broken perturbation the margin is linearised, margin + <g, d - delta> <= 0; the
 shortest such d in the norm (and the box) says where to look, and a part of the way there, adapted point by
 point, is scaled back to the boundary. It is kept only where it is shorter, so every perturbation on the way
-breaks its point. (DeepFool, Moosavi-Dezfooli et al. 2016, and FAB, Croce & Hein 2020, linearise in the same
-way.)
+breaks its point. (DeepFool, Moosavi-Dezfooli et al. 2016, and FAB, Croce & Hein 2020, linearise in the same way.)
+
+Starts that point the same way are one start, or the walk would find one local minimum several times. Which minima
+it finds is up to the starts: points of one class alone have no other class to run towards, and may be given a
+radius that is too long (two ReLU neurons in 100 dimensions: by half, in one point of five).
 """
 
 import torch
@@ -27,6 +30,7 @@ LEAST_SHARE = 1e-4
 MOST_CLASSES = 10  # that are aimed at one by one
 SHOWN = 64  # points of each class that serve as aims
 BEST_STARTS = 3
+ALIKE = 0.99  # starts whose cosine is above this are one
 RESTARTS = (
     0.5,
     1.0,
@@ -35,7 +39,8 @@ RESTARTS = (
 )  # of the descent, this many reaches away, for what is still unbroken
 KICKS = 2  # of the best perturbation, by KICK of its size, each followed by another walk
 KICK = 0.5
-HALVINGS = 40  # of the multiplier in a box: to 1e-12 of its range
+EDGE_STEPS = 30  # halvings to the edge of a flat
+MOST_PIECES = 60  # of the multiplier in a box; a handful is usual
 
 
 def shortest_by_walk(
@@ -179,12 +184,23 @@ def shortest(found: list[Rows], norm: Norm) -> Rows:
 
 
 def ranked(found: list[Rows], norm: Norm) -> list[Rows]:
-    """The shortest few of each row, shortest first; 0 where a row has no more."""
-    size = torch.stack([norm.size(f) for f in found])
-    order = torch.where(size > 0, size, torch.inf).argsort(0)
-    rows = torch.arange(size.shape[1], device=size.device)
+    """The shortest few of each row that point different ways, shortest first; 0 where a row has no more.
+
+    Several ways down end at one place: walks from there would find one and the same minimum.
+    """
     stack = torch.stack(found)
-    return [stack[order[k], rows] for k in range(min(BEST_STARTS, len(found)))]
+    size = torch.stack([norm.size(f) for f in found])
+    size = torch.where(size > 0, size, torch.inf)
+    ways = stack / positive(stack.norm(dim=2, keepdim=True))
+    rows = torch.arange(size.shape[1], device=size.device)
+    kept = []
+    for _ in range(min(BEST_STARTS, len(found))):
+        best = size.argmin(0)
+        open_ = torch.isfinite(size[best, rows]).unsqueeze(1)
+        kept.append(torch.where(open_, stack[best, rows], 0.0))
+        alike = (ways * ways[best, rows]).sum(2) > ALIKE
+        size = torch.where(alike, torch.inf, size)
+    return kept
 
 
 def walk(target: Target, x: Rows, y: Labels, norm: Norm, room: Room | None, delta: Rows) -> Rows:
@@ -197,8 +213,8 @@ def walk(target: Target, x: Rows, y: Labels, norm: Norm, room: Room | None, delt
     part = room_at(room, here)
     share = torch.ones_like(delta[:, 0])
     for _ in range(WALK_STEPS):
-        _, value, g = loss_and_gradient(target, x + delta, y, margin)
-        wanted = (g * delta).sum(1) - value
+        delta, at, value, g = boundary_at(target, x, y, delta)
+        wanted = (g * at).sum(1) - value
         aim = nearest_of_half_space(g, wanted, norm, part)
         way = delta + share.unsqueeze(1) * (aim - delta)
         size, now = norm.size(way), norm.size(delta)
@@ -214,6 +230,31 @@ def walk(target: Target, x: Rows, y: Labels, norm: Norm, room: Room | None, delt
             break
     out[here] = delta
     return out
+
+
+def boundary_at(
+    target: Target, x: Rows, y: Labels, delta: Rows
+) -> tuple[Rows, Rows, Numbers, Rows]:
+    """Broken perturbations, and where the margin is linearised: the place, its margin and its gradient.
+
+    Mostly the perturbation itself. Where a tie breaks on a whole stretch (all neurons off, say) the gradient is 0
+    there and knows no way on: such rows are shortened to the near edge of the stretch, and linearised at the last
+    unbroken place before it.
+    """
+    _, value, g = loss_and_gradient(target, x + delta, y, margin)
+    flat = (g == 0).all(1).nonzero().squeeze(1)
+    if not len(flat):
+        return delta, delta, value, g
+    x, y, way = x[flat], y[flat], delta[flat]
+    good, bad = torch.zeros_like(way[:, :1]), torch.ones_like(way[:, :1])
+    for _ in range(EDGE_STEPS):
+        middle = (good + bad) / 2
+        broken = (margin_at(target, x + middle * way, y) <= 0).unsqueeze(1)
+        good, bad = torch.where(broken, good, middle), torch.where(broken, middle, bad)
+    edge, before = delta.clone(), delta.clone()
+    edge[flat], before[flat] = bad * way, good * way
+    _, value[flat], g[flat] = loss_and_gradient(target, x + good * way, y, margin)
+    return edge, before, value, g
 
 
 def nearest_of_half_space(g: Rows, wanted: Numbers, norm: Norm, room: Room | None) -> Rows:
@@ -232,11 +273,17 @@ def nearest_of_half_space(g: Rows, wanted: Numbers, norm: Norm, room: Room | Non
         left = need - (gain.cumsum(1) - gain)
         part = (left / positive(gain)).clamp(0, 1)
         return -g.sign() * cap * torch.zeros_like(g).scatter(1, order, part)
-    way = -g if norm.order == 2 else -g.sign()
-    full = torch.where(way != 0, cap / positive(way.abs()), 0.0).amax(1, keepdim=True)
-    low, high = torch.zeros_like(need), torch.where(torch.isfinite(full), full, 1.0)
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        fits = (-g * (middle * way).clamp(*room)).sum(1, keepdim=True) >= need
-        low, high = torch.where(fits, low, middle), torch.where(fits, middle, high)
-    return (high * way).clamp(*room)
+    # <-g, clip(lam way)> = sum |g_i| min(lam |way_i|, cap_i) is concave, piecewise linear and rises: Newton's
+    # steps from 0 rise to the answer and meet it on the piece that holds it
+    size = g.abs()
+    pace = size if norm.order == 2 else (g != 0).to(g.dtype)
+    lam = torch.zeros_like(need)
+    for _ in range(MOST_PIECES):
+        move = (lam * pace).minimum(cap)
+        slope = (size * pace * (lam * pace < cap)).sum(1, keepdim=True)
+        missing = need - (size * move).sum(1, keepdim=True)
+        going = (missing > 4 * torch.finfo(g.dtype).eps * need) & (slope > 0)
+        if not bool(going.any()):
+            break
+        lam = torch.where(going, lam + missing / positive(slope), lam)
+    return -g.sign() * (lam * pace).minimum(cap)

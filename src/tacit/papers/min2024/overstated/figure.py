@@ -1,5 +1,6 @@
 """The panels of `overstated`."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,15 +9,19 @@ from matplotlib.axes import Axes
 
 from tacit.papers._shared.crossed import crossed
 from tacit.papers._shared.panels import MARKERS, rows
-from tacit.papers.min2024.overstated.attacks import ATTACKS, COMMON
-from tacit.papers.min2024.overstated.claims import CHEAP, LABELS, SHARE, clusters_of, images_of
+from tacit.papers.min2024.overstated.attacks import ATTACKS, COMMON, TOOLS
+from tacit.papers.min2024.overstated.claims import CHEAP, LABELS, SHARE, Place
 
-SHOWN = (*COMMON, "short")
+SHOWN = (*(name for name in COMMON if name != "pgd20"), "short")  # pgd50 is pgd20 with more steps
+GREYS = (("x", ":"), ("+", "--"), ("1", "-."))  # of other tools
 FLOOR = 1e-4  # where no point is overstated, on a logarithmic axis
 
 
 def style(name: str) -> dict[str, Any]:
     """One colour and marker an attack, in all panels."""
+    if name in TOOLS:
+        marker, line = GREYS[list(TOOLS).index(name)]
+        return {"color": "0.45", "marker": marker, "label": LABELS[name], "linestyle": line}
     shown = name in SHOWN
     colour, marker = (
         (f"C{SHOWN.index(name)}", MARKERS[SHOWN.index(name)]) if shown else ("0.5", "o")
@@ -24,28 +29,28 @@ def style(name: str) -> dict[str, Any]:
     return {"color": colour, "marker": marker, "label": LABELS[name]}
 
 
-def growth_panel(axes: Axes, data: xr.Dataset, name: str, letter: str) -> None:
-    """(a, b) the share of points overstated, with intervals, over p."""
-    place = clusters_of(data) if name == "clusters" else images_of(data)
+def growth_panel(axes: Axes, place: Place, letter: str) -> None:
+    """The share of points overstated, with intervals, over p."""
     ps = place.over.p.values
-    for k, attack in enumerate(SHOWN):
+    tried = [attack for attack in (*SHOWN, *TOOLS) if place.values(attack).size]
+    for k, attack in enumerate(tried):
         values = place.values(attack)
         mean, low, high = rows(
             crossed(one, place.N, ends=SHARE, fresh=place.fresh) for one in values
         )
-        shift = 0.03 * (k - len(SHOWN) / 2)
+        shift = 0.03 * (k - len(tried) / 2)
         axes.errorbar(ps + shift, mean, [mean - low, high - mean], capsize=2, linewidth=1.3,
                       markersize=4.5, **style(attack))  # fmt: skip
     axes.set_xticks(ps)
     axes.set_ylim(bottom=-0.01)
     axes.set_xlabel("$p$")
-    where = "at 1.06 of the median radius" if name == "clusters" else "mean over norms, radii"
-    axes.set_title(f"({letter}) {name}: points left that break, {where}")
+    where = "at 1.06 of the median radius" if place.fresh else "mean over norms, radii"
+    axes.set_title(f"({letter}) {place.name}: points left that break, {where}")
     axes.set_ylabel("robust accuracy overstated by")
 
 
 def curve_panel(axes: Axes, data: xr.Dataset, letter: str) -> None:
-    """(c) clusters at p = 3 (or the largest): robust accuracy over the radius by each attack, and the truth."""
+    """Clusters at p = 3 (or the largest): robust accuracy over the radius by each attack, and the truth."""
     p = 3.0 if 3.0 in data.p.values else float(data.p[-1])
     order = np.argsort(data.ball_radius.values[1:]) + 1
     here = data.sel(p=p).isel(ball=order)
@@ -67,9 +72,10 @@ def curve_panel(axes: Axes, data: xr.Dataset, letter: str) -> None:
     axes.legend(handles=axes.lines[:1], fontsize="x-small", loc="lower left")
 
 
-def cost_panel(axes: Axes, data: xr.Dataset, letter: str) -> None:
-    """(d) the largest overstatement over p against the cost, filled on images, hollow on clusters."""
-    for place, face in ((images_of(data), None), (clusters_of(data), "white")):
+def cost_panel(axes: Axes, places: Sequence[Place], letter: str) -> None:
+    """The largest overstatement over p against the cost, filled on images, hollow on clusters."""
+    for place in reversed(places):
+        face = "white" if place.fresh else None
         for attack in ATTACKS:
             worst = max(float(place.values(attack).mean((1, 2)).max()), FLOOR)
             drawn = style(attack) | {"markerfacecolor": face or style(attack)["color"]}

@@ -13,7 +13,9 @@ leaves them, have the closed form alone.
 
 import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -29,7 +31,7 @@ from tacit.data import min2024_mixture
 from tacit.lab import Bench
 from tacit.nets import TwoLayerNet
 from tacit.papers.min2024.images.nets import BOX, Nets, Pictures, workers
-from tacit.papers.min2024.overstated.attacks import ATTACKS, Ground, broken_by
+from tacit.papers.min2024.overstated.attacks import ALL, TOOLS, Ground, broken_by, by_tools
 from tacit.papers.min2024.overstated.settings import Overstated
 from tacit.papers.min2024.table1_strict.attacks import rival_means
 from tacit.train import FlowWarning, Until, gradient_flow
@@ -39,7 +41,7 @@ INIT, LOG_LOSS, SCOUTS = 1e-7, -11.0, 4
 SEARCHED = 20  # neurons up to which branch and bound takes milliseconds a point
 
 
-def on_clusters(config: Overstated, bench: Bench, seed: int) -> xr.Dataset:
+def on_clusters(config: Overstated, bench: Bench, seed: int, tools: Sequence[str]) -> xr.Dataset:
     """One data set, a net for each p, all attacks; `own` (p,) is the net's median radius."""
     stream = bench.generator("overstated", seed=seed)
     mixture = min2024_mixture(config.D, config.K, config.K1, config.alpha, stream)
@@ -50,7 +52,7 @@ def on_clusters(config: Overstated, bench: Bench, seed: int) -> xr.Dataset:
     side = math.isqrt(config.D)
     few = min(config.few, config.cluster_points)
 
-    def one(p: float) -> dict[str, np.ndarray | float | int]:
+    def one(p: float) -> tuple[TwoLayerNet, Ground, dict[str, Any]]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FlowWarning)  # a run that stops early is counted
             flowed = gradient_flow(
@@ -65,17 +67,23 @@ def on_clusters(config: Overstated, bench: Bench, seed: int) -> xr.Dataset:
         broken, every, starts = broken_by(net, ground, config, seed)
         at = torch.tensor(radii, dtype=torch.float64).unsqueeze(1)
         lower = proved_radius(net, test.x, test.y, shortest)
-        return {
-            "broken": broken,
-            "strict": np.maximum(every, (shortest <= at).numpy()).astype(np.int8),
-            "proved": (lower > at).numpy().astype(np.int8),
-            "own": own,
-            "starts": starts,
-            "reached": int(flowed.ended[0].stopped == "loss"),
-        }
+        return (
+            net,
+            ground,
+            {
+                "broken": broken,
+                "strict": np.maximum(every, (shortest <= at).numpy()).astype(np.int8),
+                "proved": (lower > at).numpy().astype(np.int8),
+                "own": own,
+                "starts": starts,
+                "reached": int(flowed.ended[0].stopped == "loss"),
+            },
+        )
 
     ps = sorted(config.p)
-    found = side_by_side(one, ps, workers("cpu"))
+    nets, grounds, found = zip(*side_by_side(one, ps, workers("cpu")), strict=True)
+    for net, ground, each in zip(nets, grounds, found, strict=True):
+        each["broken"][-len(TOOLS) :] = by_tools(net, ground, slice(0, 1), seed, tools)
     dims = {
         "broken": ("attack", "ball", "sample"),
         "strict": ("ball", "sample"),
@@ -89,7 +97,7 @@ def on_clusters(config: Overstated, bench: Bench, seed: int) -> xr.Dataset:
             )
             for name in found[0]
         },
-        coords={"p": ps, "attack": list(ATTACKS)},
+        coords={"p": ps, "attack": list(ALL)},
     )
 
 
@@ -101,7 +109,7 @@ def proved_radius(net: TwoLayerNet, x: Rows, y: Numbers, upper: Numbers) -> Numb
 
 
 def on_images(
-    config: Overstated, nets: Nets, pictures: Pictures, kind: str, seed: int
+    config: Overstated, nets: Nets, pictures: Pictures, kind: str, seed: int, tools: Sequence[str]
 ) -> xr.Dataset:
     """The nets of one seed in one norm, `linf` or `l2`, at its radii."""
     x, y = pictures.test_x[: config.points], pictures.test_y[: config.points]
@@ -120,6 +128,8 @@ def on_images(
 
     ps = sorted(config.p)
     broken, every, proved, starts = zip(*side_by_side(one, ps, workers(x.device.type)), strict=True)
+    for p, each in zip(ps, broken, strict=True):
+        each[-len(TOOLS) :] = by_tools(nets[p, seed], ground, slice(None), seed, tools)
     return xr.Dataset(
         {
             "broken": (("p", "attack", "row", "point"), np.stack(broken)),
@@ -129,7 +139,7 @@ def on_images(
         },
         coords={
             "p": ps,
-            "attack": list(ATTACKS),
+            "attack": list(ALL),
             "radius": ("row", list(radii)),
             "norm": ("row", [kind] * len(radii)),
         },

@@ -1,6 +1,6 @@
 """The settings and the entry of `min2024.overtraining` (torch is not needed here)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 from tacit.errors import CallError
 from tacit.lab import Exhibit
@@ -15,6 +15,9 @@ class Overtraining(ImageNets):
     The first `points` test points are attacked at the radii `linf` and `l2` by `steps` steps of APGD on the
     margin from several starts; the first `certified` of them are certified at the l2 radius `proof`.
     Indicators are read off the other test points, which are not attacked.
+
+    The same on MNIST, where its images are here (`mnist` = false: not): the settings `mnist_...` stand in place
+    of those without, and the first `mnist_train` training images are used.
     """
 
     dataset: Dataset = "digits"
@@ -29,6 +32,17 @@ class Overtraining(ImageNets):
     steps: int = 30
     certified: int = 20
     repeats: int = 8
+    mnist: bool = True
+    mnist_train: int = 2000
+    mnist_width: int = 100
+    mnist_batch: int = 100
+    mnist_at: tuple[int, ...] = (5, 10, 20, 40, 80)
+    mnist_linf: float = 0.05
+    mnist_l2: float = 1.0
+    mnist_proof: float = 0.5
+    mnist_points: int = 80
+    mnist_certified: int = 4
+    mnist_repeats: int = 6
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -52,6 +66,20 @@ class Overtraining(ImageNets):
         check_at_least(
             "repeats", (self.repeats,), 4, "half of the trainings choose an epoch, half judge it"
         )
+        if self.mnist and self.dataset == "mnist":
+            raise CallError("dataset=mnist with mnist=true: one ground twice; --set mnist=false")
+        if self.mnist:
+            check_positive("mnist_train", (self.mnist_train,))
+            self.on_mnist()
+
+    def on_mnist(self) -> "Overtraining":
+        """The settings of the ground MNIST."""
+        own = {
+            f.name: getattr(self, f"mnist_{f.name}")
+            for f in fields(self)
+            if hasattr(self, f"mnist_{f.name}")
+        }
+        return replace(self, **own, dataset="mnist", epochs=max(self.mnist_at), mnist=False)
 
 
 EXHIBITS = (
@@ -71,21 +99,21 @@ EXHIBITS = (
                 steps=3,
                 certified=2,
                 repeats=4,
+                mnist=False,
             ),
             "laptop": Overtraining(),
             "paper": Overtraining(
-                dataset="mnist",
-                width=500,
-                batch=1000,
-                epochs=102,
-                at=(2, 5, 8, 12, 20, 30, 40, 51, 75, 102),
-                linf=0.1,
-                l2=2.0,
-                proof=0.5,
-                points=1000,
+                points=500,
                 steps=100,
                 certified=50,
                 repeats=10,
+                mnist_train=50_000,
+                mnist_width=500,
+                mnist_batch=1000,
+                mnist_at=(2, 5, 8, 12, 20, 30, 40, 51, 75, 102),
+                mnist_points=1000,
+                mnist_certified=50,
+                mnist_repeats=10,
             ),
         },
     ),
