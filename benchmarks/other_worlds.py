@@ -2,8 +2,8 @@
 
     python -m benchmarks.other_worlds RUNS OUT [ID...]
 
-RUNS are run folders of the true world, OUT takes those of the others (same settings, same seed). The worlds change
-the data and the nets, never an exhibit's code:
+RUNS are run folders of the true world, OUT takes those of the others (same settings, same seed). The worlds
+change the data and the nets, never an exhibit's code:
 
     labels    the label of every point, of every image, is drawn at random
     relu      whatever p a net names, its neurons are plain ReLU

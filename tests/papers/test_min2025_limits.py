@@ -30,6 +30,7 @@ from tacit.papers.min2025.limits.law import (
     typical_pair,
 )
 from tacit.papers.min2025.limits.settings import Limits
+from tacit.papers.min2025.transition.theory import Clusters, alignment, predicted_shares
 from tacit.papers.min2025.transition.turning import turning_boundary
 
 PAIR = typical_pair(0.03, 24, 12, 4)
@@ -165,6 +166,23 @@ def test_without_noise_the_alignment_boundary_falls_to_2():
     assert sorted(found, reverse=True) == found
     assert found[0] > 2.1
     assert found[-1] < 2.05
+
+
+def test_the_alignment_boundary_is_the_lower_end_of_a_window():
+    """From 1e-3 this start has the centres at p = 2.1 to 4, and no longer at p = 6."""
+    config, seed = Limits(), 11063760
+    setting = next(each for each in config.settings if each.K == 4)
+    one = exhibit.world(config, new_bench(seed=seed), setting, seed)
+    length, K = one.w.norm(dim=1), setting.K
+    log_mass = 2 * math.log(1e-3) + 2 * length.log()
+    clusters = Clusters(one.mixture.labels, one.mixture.weights)
+
+    def there(p):
+        curves = alignment(one.w[:, :K] / length[:, None], one.sign, log_mass, clusters, p, 11.0)
+        return predicted_shares(curves, 11.0)[1] >= 0.95
+
+    assert [there(p) for p in (2.1, 3.0, 4.0, 6.0, 8.0)] == [True, True, True, False, False]
+    assert exhibit.aligned_p(one, (1e-3,))[0] < 2.1
 
 
 def test_the_critical_p_is_found_where_it_is_also_above_the_top_and_is_cut_at_8(monkeypatch):

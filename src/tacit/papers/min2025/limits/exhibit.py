@@ -40,7 +40,7 @@ from tacit.papers.min2025.transition.claims import SHARE
 from tacit.papers.min2025.transition.exhibit import LEVEL, SIDES, bisected, shares
 from tacit.train import FlowWarning, Until, gradient_flow
 
-ALIGNED = 0.04  # how closely p is sought without noise
+ALIGNED_TOP, ALIGNED = 3.0, 0.04  # where p is sought, and how closely, without noise
 BUDGET = 3000  # looks at the data
 Counts = npt.NDArray[np.int64]
 
@@ -213,11 +213,13 @@ def aligned_p(one: World, inits: Sequence[float]) -> list[float]:
     """For each init the p from which on neurons are at centres when the first cluster is fitted, without noise.
 
     By bisection, down to ALIGNED: it falls as the init shrinks, so that a larger init's p is a smaller one's top.
+    It is sought up to ALIGNED_TOP alone: from a large init centres are lost again at a larger p, where a neuron
+    far from its centre takes the time b^-(p-2).
     """
     K = one.mixture.K
     length = one.w.norm(dim=1)
     clusters = theory.Clusters(one.mixture.labels, one.mixture.weights)
-    found, top = {}, LARGEST
+    found, top = {}, ALIGNED_TOP
     for init in sorted(inits, reverse=True):
         log_mass = 2 * math.log(init) + 2 * length.log()
         low, high = 2.0, top
