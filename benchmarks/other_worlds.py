@@ -2,8 +2,8 @@
 
     python -m benchmarks.other_worlds RUNS OUT [ID...]
 
-RUNS are run folders of the true world, OUT takes those of the others (same scale, same seed). The worlds change
-the data and the nets, never an exhibit's code:
+RUNS are run folders of the true world, OUT takes those of the others (same settings, same seed). The worlds
+change the data and the nets, never an exhibit's code:
 
     labels    the label of every point, of every image, is drawn at random
     relu      whatever p a net names, its neurons are plain ReLU
@@ -16,6 +16,7 @@ exhibit cannot run at all. Checks of our own accuracy do not count. Exit status 
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import subprocess
 import sys
@@ -71,7 +72,7 @@ def elsewhere(world: str, id: str, run: Any, out: Path) -> dict[str, str] | None
         order = [sys.executable, "-m", "benchmarks.other_worlds", "inside", world, id]
         try:
             subprocess.run(
-                [*order, run.scale, str(run.seed), str(out / world)],
+                [*order, run.scale, str(run.seed), str(out / world), json.dumps(dict(run.config))],
                 env={**os.environ, **kept}, capture_output=True, timeout=LIMIT, check=True,
             )  # fmt: skip
         except subprocess.SubprocessError:
@@ -85,12 +86,16 @@ def noticed(agreed: list[str], verdicts: dict[str, str] | None) -> float:
     return len(lost) / max(len(agreed), 1)
 
 
-def inside(world: str, id: str, scale: str, seed: str, out: str) -> int:
-    """Run one exhibit in that world."""
+def inside(world: str, id: str, scale: str, seed: str, out: str, config: str) -> int:
+    """Run one exhibit in that world; `config` is that of the true one, as JSON."""
     from tacit import api
 
+    settings = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in json.loads(config).items()
+    }
     WORLDS[world]()
-    api.run(id, scale=scale, seed=int(seed), device="cpu", out=out)
+    api.run(id, scale=scale, seed=int(seed), device="cpu", out=out, **settings)
     return 0
 
 

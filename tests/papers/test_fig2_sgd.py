@@ -24,14 +24,14 @@ SMALL = Released(
 )  # fmt: skip
 
 
-def world(**changes) -> xr.Dataset:
+def world(config: Released = SMALL, **changes) -> xr.Dataset:
     """Made-up measurements that agree with every claim: three nets of each alpha and p, ten points each."""
-    alpha, seed, p = list(SMALL.alpha), [0, 1, 2], [1.0, 3.0]
+    alpha, seed, p = list(config.alpha), [0, 1, 2], [1.0, 3.0]
     jitter = xr.DataArray([-1e-4, 0.0, 1e-4], dims="seed", coords={"seed": seed})
     noise = jitter + xr.DataArray([0.0, 1e-3], dims="alpha", coords={"alpha": alpha})
     edge = xr.DataArray([0.5, math.sqrt(0.5)], dims="p", coords={"p": p})
     radii = edge * (1 + noise) + xr.DataArray(np.zeros(10), dims="point")
-    radius = xr.DataArray(list(SMALL.radius), dims="radius")
+    radius = xr.DataArray(list(config.radius), dims="radius")
     kept = (radii > radius).mean("point")
     ends = xr.DataArray([0.0, 1e-5], dims="end", coords={"end": ["lower", "upper"]})
     data = xr.Dataset(
@@ -45,11 +45,11 @@ def world(**changes) -> xr.Dataset:
             **dict.fromkeys(("flow_lower", "flow_upper"), radii * (1 + jitter)),
             "zero": xr.where(kept.p == 3, (radius < 1) + 0 * kept, kept),
         },
-        coords={"alpha": alpha, "seed": seed, "p": p, "radius": list(SMALL.radius)},
+        coords={"alpha": alpha, "seed": seed, "p": p, "radius": list(config.radius)},
         attrs={"shown": 0.05},
     )
     data = data.assign({name: change(data[name]) for name, change in changes.items()})
-    return data.assign(curves(data.transpose("alpha", "seed", "p", ...), SMALL))
+    return data.assign(curves(data.transpose("alpha", "seed", "p", ...), config))
 
 
 def judged(data: xr.Dataset, config: Released = SMALL) -> dict[str, str]:
@@ -166,6 +166,7 @@ def test_the_released_attack_is_pgd_from_zero():
         ("zero", lambda a: a * 0, "zero.p3", "not as predicted"),
         ("zero", lambda a: a * 0 + 1, "zero.p1", "not as predicted"),
         ("merge_error", lambda a: a + 0.1, "exact.merge", "differs"),
+        ("merge_error", lambda a: a + 0.1 * (a.alpha > 0.03), "exact.merge", "differs"),
     ],
 )
 def test_every_claim_can_fail(name, change, id, verdict):
@@ -195,6 +196,14 @@ def test_one_net_of_each_alpha_is_enough():
         "holds",
         "as predicted",
     }
+
+
+def test_the_radius_next_to_three_quarters_is_the_one_that_is_judged():
+    config = replace(SMALL, radius=(0.0, 0.3, 0.72, 0.75, 0.95))
+    blind = {"zero": lambda a: xr.where((a.p == 3) & (a.radius == 0.75), 0 * a, a)}
+    assert judged(world(config, **blind))["zero.p3"] == "not as predicted"
+    seen = {"zero": lambda a: xr.where((a.p == 3) & (a.radius != 0.75), 0 * a, a)}
+    assert judged(world(config, **seen))["zero.p3"] == "as predicted"
 
 
 def test_no_quiet_noise_and_no_radius_beyond_claim_nothing_of_them():

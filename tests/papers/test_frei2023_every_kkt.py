@@ -11,7 +11,7 @@ import xarray as xr
 from benches import new_bench, verdicts
 from tacit.errors import CallError
 from tacit.nets import TwoLayerNet
-from tacit.papers._shared.assumptions import check_assumption
+from tacit.papers._shared.assumptions import check_assumption, noise_term
 from tacit.papers.frei2023.every_kkt.claims import LEMMAS, claims
 from tacit.papers.frei2023.every_kkt.exhibit import group_sizes, reached
 from tacit.papers.frei2023.every_kkt.points import (
@@ -225,6 +225,67 @@ def test_what_has_no_certificate_is_not_judged():
         data[name][..., 1:] = 0.0
     found = judged(data)
     assert found["error"] == "holds"
+
+
+def test_one_bad_kkt_point_of_many_is_enough():
+    """The claims are of every KKT point: a good start beside a bad one proves nothing."""
+    data, bad = (world(holds=so, config=LAPTOP) for so in (True, False))
+    names = [name for name, _ in LEMMAS]
+    for name in ("wrong", "kept_proof", "kept_twice", "longest", "eta", "group", *names):
+        data[name][:, :, 1] = bad[name][:, :, 1]
+    found = judged(data)
+    for id in ("error", "flips", "universal", *(f"lemma.{name}" for name in names)):
+        assert found[id] == "differs", id
+    for id in ("groups", "longest"):
+        assert found[id] == "not as predicted", id
+    # one cluster of one point has another eta
+    data = world(holds=True, config=LAPTOP)
+    data["eta"][0, 0, 0, 0] *= 2
+    assert judged(data)["groups"] == "not as predicted"
+
+
+@pytest.mark.parametrize("name", ["stationarity", "slackness"])
+def test_one_point_that_is_no_kkt_point_fails_the_check(name):
+    data = world(holds=True, config=LAPTOP)
+    data[name][0, 0, 0] = 1e-2
+    assert judged(data)["certified"] == "differs"
+
+
+def test_a_data_set_without_any_point_is_told_and_one_outside_the_assumption_too():
+    data = world(holds=True, config=LAPTOP)
+    for name in ("wrong", "kept_proof", "kept_twice"):
+        data[name][0, 0] = np.nan
+    data["inside"][0, 0] = False
+    made = {claim.id: claim for claim in claims(data, LAPTOP, new_bench(scale="laptop"))}
+    assert made["error"].verdict == made["flips"].verdict == "not testable here"
+    assert "universal" not in made
+    assert made["error"].regime.startswith("outside: Assumption 2.2 fails")
+    whole = {c.id: c for c in claims(world(holds=True, config=LAPTOP), LAPTOP, new_bench())}
+    assert whole["error"].regime.startswith("inside: Assumption 2.2 holds")
+
+
+def test_the_means_that_overlap_most_decide_lemma_d5_and_the_least_whether_several_are_expected():
+    config = replace(EveryKkt(), sigma=0.3)
+    data = world(holds=True, config=config)
+    data["overlap"][0, 0] = 20.0
+    made = {claim.id: claim for claim in claims(data, config, new_bench(scale="laptop"))}
+    noise = noise_term(config.D, config.sigma)
+    assert noise > 1
+    wanted = config.K * (20 + noise) / (config.D - noise)
+    assert made["lemma.D.5"].measured == pytest.approx(wanted)
+    small, less = (config.K * (p + noise + 1) / (config.D - noise + 1) for p in (20, 1.7))
+    data["eta"][:] = (1 + (small + less) / 2) / config.K
+    assert judged(data, config)["groups"] == "as predicted"
+    data["overlap"][config.means.index("opposed"), 0] = 0.5
+    assert "several" not in judged(data, config)
+
+
+def test_the_length_is_that_of_one_neuron_a_cluster():
+    """k/(1 + k/2) sqrt(d/k) is the longest at K = 6, and 1 is what the made-up points have."""
+    made = {c.id: c for c in claims(world(holds=True, config=LAPTOP), LAPTOP, new_bench())}
+    assert made["longest"].statement.startswith(
+        "length along z that flips half of a cluster over 1.5 "
+    )
 
 
 @pytest.mark.parametrize(

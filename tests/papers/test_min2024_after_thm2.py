@@ -119,6 +119,31 @@ def test_each_claim_turns_in_a_world_of_its_own(told: dict[str, float], claim: s
 
 
 @pytest.mark.parametrize(
+    ("group", "end", "claim"),
+    [("outside", 0.96, "average.p3"), ("random", 0.96, "random.ball"), ("random", 0.2, "random.closer"),
+     ("centre", 0.9, "centre.p3"), ("outside, span", 0.96, "average.span")],
+)  # fmt: skip
+def test_one_neuron_at_one_of_several_powers_refutes_a_claim(group: str, end: float, claim: str):
+    """The claims are of every start at every p: at p = 4 the first of forty leaves, or enters."""
+    config = Trajectories(n=40, p=(1.0, 3.0, 4.0), times=2)
+    data = world()
+    data = xr.concat([data, data.isel(p=[1]).assign_coords(p=[4.0])], "p")
+    name = "centre" if group == "centre" else "average"
+    data[name].loc[{"p": 4.0, "group": group, "frame": 1, "neuron": 0}] = end
+    made = {c.id: c for c in claims(data, config, new_bench(scale="laptop"))}
+    assert made[claim].verdict in ("differs", "not as predicted")
+    others = {c.verdict for id, c in made.items() if id not in (claim, "random.closer")}
+    assert others <= {"holds", "as predicted"}
+    if claim == "average.p3":
+        assert "2% of these neighbours enter" in made[claim].reason
+
+
+def test_random_starts_have_no_side():
+    first = drawn()[0]
+    assert abs(float(first[:, :-1].mean())) < 4 / math.sqrt(3 * SMALL.D * first[:, :-1].numel())
+
+
+@pytest.mark.parametrize(
     ("settings", "line"),
     [
         ({"K1": 1}, "with one centre it is the average"),

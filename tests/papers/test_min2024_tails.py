@@ -19,7 +19,7 @@ from tacit.errors import CallError
 from tacit.nets import average_net, centre_net
 from tacit.papers.min2024.tails import integrals
 from tacit.papers.min2024.tails.bounds import NAMES, Printed
-from tacit.papers.min2024.tails.claims import claims
+from tacit.papers.min2024.tails.claims import claims, ratio_told
 from tacit.papers.min2024.tails.exhibit import ENDS, SAMPLED, integrated
 from tacit.papers.min2024.tails.integrals import log_failure, log_failure_average, others, table
 from tacit.papers.min2024.tails.sampling import sampled
@@ -152,6 +152,26 @@ def test_a_bound_that_is_too_small_or_falls_otherwise_is_noticed():
     for name in NAMES:
         assert bent[name] == "holds"
         assert bent[f"{name}.exponent"] == "not as predicted"
+
+
+def test_the_worst_bound_is_the_one_that_is_told():
+    """One integral and one sample that are three times what the bound allows."""
+    data = world(noise=1e-4)
+    data["thm1.Fp"][1, 0] = math.log(3 * float(data.bound[0]))
+    at = {"event": "thm3.Fp", "power": 3.0, "K": 4, "bound": data.bound[0]}
+    data.sampled.loc[at] = math.log(3 * float(data.bound[0])) + np.array([0.0, -1e-4, 1e-4])
+    made = {c.id: c for c in claims(data, SMALL, new_bench(scale="laptop"))}
+    for id in ("thm1.Fp", "thm3.Fp.p3"):
+        assert made[id].measured == pytest.approx(math.log10(3))
+        assert made[id].verdict == "differs"
+
+
+def test_one_exponent_that_is_off_is_enough():
+    data = world()
+    data["prop1.F"][1] *= 1.2
+    assert judged(data)["prop1.F.exponent"] == "not as predicted"
+    assert ratio_told(np.array([2.0, 50.0])) == "2 to 50"
+    assert ratio_told(np.array([4.0, 4.0])) == "4"
 
 
 def test_a_sample_that_straddles_the_bound_decides_nothing_and_a_check_can_fail():

@@ -30,6 +30,7 @@ from tacit.papers.min2025.limits.law import (
     typical_pair,
 )
 from tacit.papers.min2025.limits.settings import Limits
+from tacit.papers.min2025.transition.theory import Clusters, alignment, predicted_shares
 from tacit.papers.min2025.transition.turning import turning_boundary
 
 PAIR = typical_pair(0.03, 24, 12, 4)
@@ -167,20 +168,54 @@ def test_without_noise_the_alignment_boundary_falls_to_2():
     assert found[-1] < 2.05
 
 
-def test_the_critical_p_is_found_where_it_is_and_is_none_above_the_top(monkeypatch):
-    """Trainings that learn centres from a p on that depends on the init; above the top for the smallest."""
-    config, one = one_world(init=(1e-3, 1e-30, 1e-70))
+def test_the_alignment_boundary_is_the_lower_end_of_a_window():
+    """From 1e-3 this start has the centres at p = 2.1 to 4, and no longer at p = 6."""
+    config, seed = Limits(), 11063760
+    setting = next(each for each in config.settings if each.K == 4)
+    one = exhibit.world(config, new_bench(seed=seed), setting, seed)
+    length, K = one.w.norm(dim=1), setting.K
+    log_mass = 2 * math.log(1e-3) + 2 * length.log()
+    clusters = Clusters(one.mixture.labels, one.mixture.weights)
+
+    def there(p):
+        curves = alignment(one.w[:, :K] / length[:, None], one.sign, log_mass, clusters, p, 11.0)
+        return predicted_shares(curves, 11.0)[1] >= 0.95
+
+    assert [there(p) for p in (2.1, 3.0, 4.0, 6.0, 8.0)] == [True, True, True, False, False]
+    assert exhibit.aligned_p(one, (1e-3,))[0] < 2.1
+
+
+def test_the_critical_p_is_found_where_it_is_also_above_the_top_and_is_cut_at_8(monkeypatch):
+    """Trainings that learn centres from a p on that depends on the init, or never; p = 8 does not fit."""
+    edges = {1e-3: 2.3, 1e-20: 3.7, 1e-30: 4.999, 1e-50: 5.5, 1e-60: 7.995, 1e-70: math.inf}
+    config, one = one_world(init=tuple(edges))
 
     def pretended(worlds, init, p):
-        edge = torch.where(init > 1e-20, 2.3, torch.where(init > 1e-50, 3.7, 5.5))
+        edge = torch.tensor([edges[each] for each in init.tolist()], dtype=torch.float64)
         there = (p >= edge).double()
-        return torch.stack([1 - there, there], 1), torch.ones(len(worlds), dtype=torch.bool)
+        return torch.stack([1 - there, there], 1), p < 8
 
     monkeypatch.setattr(exhibit, "trained_shares", pretended)
-    found, fitted = exhibit.measured(config, [one])
-    assert found[0, :2] == pytest.approx([2.3, 3.7], abs=3 / 2**8)
-    assert np.isnan(found[0, 2])
-    assert fitted == 1
+    found, tried, fitted = exhibit.measured(config, [one])
+    half = exhibit.half_bracket(config, config.top, 8.0)
+    assert half == exhibit.half_bracket(config, 2.0, config.top)
+    assert found[0, :5] == pytest.approx(list(edges.values())[:5], abs=half)
+    assert found[0, 5] == 8.0
+    # seven halvings; the top where all of them were above; then seven more, and p = 8 itself
+    assert tried.tolist() == [[7, 7, 8, 15, 16, 16]]
+    assert (tried - fitted).tolist() == [[0, 0, 0, 0, 1, 1]]
+
+
+def test_a_top_of_8_is_the_only_stretch(monkeypatch):
+    config, one = one_world(init=(1e-3, 1e-9), top=8.0)
+    found = exhibit.stretches(config)
+    assert found == [(2.0, 8.0)]
+
+    def never(worlds, init, p):
+        return torch.zeros(len(worlds), 2).double(), torch.ones(len(worlds), dtype=torch.bool)
+
+    monkeypatch.setattr(exhibit, "trained_shares", never)
+    assert (exhibit.measured(config, [one])[0] == 8.0).all()
 
 
 # ---- settings
@@ -222,6 +257,7 @@ def test_unusable_settings_are_refused_in_one_line(changes, words):
 
 
 LAPTOP = Limits()
+LAW = ("law.unseen", "law.most", "law.each", "law.before")
 
 
 def made_up(
@@ -245,7 +281,8 @@ def made_up(
             "turning_p": (dims, guess),
             "aligned_p": (dims, np.full_like(p, 2.0)),
             "law_p": (("setting", "init"), guess.mean(1)),
-            "fitted": (("setting",), np.full(len(roles), fitted)),
+            "tried": (dims, np.full(p.shape, 7)),
+            "fitted": (dims, np.full(p.shape, 7 * fitted)),
             "resolution": ((), 0.0156),
         },
         coords={
@@ -272,7 +309,7 @@ def test_in_a_world_where_the_limits_do_not_commute_every_claim_says_so():
     assert {v for id, v in found.items() if id.startswith("rises.")} == {"as predicted"}
     assert found["control.still"] == "as predicted"
     assert found["control.equal"] == "holds"
-    assert {found[id] for id in ("law.unseen", "law.each", "law.before")} == {"as predicted"}
+    assert {found[id] for id in LAW} == {"as predicted"}
     assert found["fitted"] == "holds"
 
 
@@ -285,34 +322,70 @@ def test_in_the_posters_world_every_claim_says_the_opposite():
     assert {v for id, v in found.items() if id.startswith("rises.")} == {"not as predicted"}
     assert found["control.still"] == "not as predicted"
     assert found["control.equal"] == "differs"
-    assert {found[id] for id in ("law.unseen", "law.each", "law.before")} == {"not as predicted"}
+    assert {found[id] for id in LAW} == {"not as predicted"}
     assert found["fitted"] == "differs"
 
 
 def test_in_a_world_of_luck_nothing_is_decided():
     found = judged(made_up((2.2,) * 6, still=2.1, equal=2.1, gap=0.15, spread=0.4))
-    del found["fitted"], found["law.each"]
-    found.pop("law.unseen"), found.pop("law.before")
+    for id in ("fitted", *LAW):
+        del found[id]
     assert set(found.values()) == {"undecided"}
     exact = judged(made_up(RISING, gap=0.15))
     assert exact["law.unseen"] == "undecided"
     assert exact["law.before"] == "undecided"
 
 
-def test_what_was_not_found_below_the_top_is_not_judged_and_named():
+def unseen_rows(data):
+    return np.flatnonzero(data.role.values == "unseen")
+
+
+def test_one_start_that_never_learns_silences_nothing():
+    """At every init of one unseen setting: 6 of 30 cells of one data set of five are cut at 8."""
     data = made_up(RISING)
-    data.p[0, 3, -1] = math.nan
+    data.p[unseen_rows(data)[0], 3] = 8.0
     found = {claim.id: claim for claim in claims(data, LAPTOP, new_bench())}
-    assert found["rises.0.05"].verdict == "not testable here"
-    assert "for data sets of seed 3 of 5" in found["rises.0.05"].reason
-    assert found["rises.0.1"].verdict == "as predicted"
-    # the poster's p = 2 is refuted by a p above the top as by one below it
+    gap = float((8 - data.turning_p[unseen_rows(data)[0], 3]).mean()) / 5
+    assert found["law.unseen"].measured == pytest.approx(gap / 5, abs=1e-6)
+    assert {found[id].verdict for id in LAW} == {"undecided"}
+    # five sixths of its cells and all of the others'
+    assert found["law.most"].measured == pytest.approx((4 + 24 / 30) / 5)
+    assert found["rises.0.05"].verdict == "as predicted"
+    # of one cell in 150 the law is right in nine of ten all the same
+    data = made_up(RISING)
+    data.p[unseen_rows(data)[0], 3, -1] = 8.0
+    assert judged(data)["law.most"] == "as predicted"
+
+
+def test_a_prediction_above_8_is_right_where_nothing_is_learned_and_wrong_elsewhere():
+    data = made_up(RISING)
+    rows = unseen_rows(data)
+    data.p[rows], data.turning_p[rows], data.law_p[rows] = 8.0, 8.0, 8.0
+    assert {judged(data)[id] for id in LAW} == {"as predicted"}
+    data.p[rows] = 3.0
+    assert {judged(data)[id] for id in LAW} == {"not as predicted"}
+    data.p[rows], data.turning_p[rows], data.law_p[rows] = 8.0, 3.0, 3.0
+    assert {judged(data)[id] for id in LAW} == {"not as predicted"}
+
+
+def test_what_is_cut_neither_rises_nor_falls():
+    data = made_up(RISING)
+    data.p[0, 3, -2:] = 8.0
+    claim = next(c for c in claims(data, LAPTOP, new_bench()) if c.id == "rises.0.05")
+    assert claim.measured == pytest.approx(4 * 0.2 / 5, abs=1e-6)
+    # the poster's p = 2 is refuted by a p above 8 as by one below it
+    found = {claim.id: claim for claim in claims(data, LAPTOP, new_bench())}
     members = {part.id: part.measured for part in found["poster.1e-70"].members}
-    assert members[LAPTOP.settings[0].name] == pytest.approx((4 * 3.4 + LAPTOP.top) / 5, abs=0.02)
-    data.p[4:, 1, -1] = math.nan
-    found = judged(data)
-    for id in ("control.still", "control.equal", "law.unseen", "law.each", "law.before"):
-        assert found[id] == "not testable here"
+    assert members[LAPTOP.settings[0].name] == pytest.approx((4 * 3.4 + 8) / 5, abs=0.02)
+    assert found["poster.1e-70"].verdict == "differs"
+
+
+def test_the_figure_tells_what_was_cut():
+    data = made_up(RISING)
+    data.p[unseen_rows(data)[0], 3] = 8.0
+    panel = exhibit.draw(data, LAPTOP).axes[2]
+    assert "none up to $p$ = 8" in panel.get_legend_handles_labels()[1]
+    assert panel.get_ylim()[1] < 6
 
 
 def test_without_unseen_settings_no_error_is_judged():

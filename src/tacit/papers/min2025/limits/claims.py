@@ -1,4 +1,10 @@
-"""What is claimed of the critical p: the poster's statement, the rise, the controls, the error of the law."""
+"""What is claimed of the critical p: the poster's statement, the rise, the controls, the error of the law.
+
+Everything is said of min(p, 8), measured and predicted: a training that has learned no centres at p = 8 counts
+as 8. It is a bounded number that every cell has, so that an unlucky start widens an interval and silences
+nothing. Of the p itself it is a lower bound; `law.most` counts the cells instead, so that it does not depend on
+where p is cut.
+"""
 
 from collections.abc import Iterator
 
@@ -7,9 +13,8 @@ import xarray as xr
 
 from tacit.lab import Bench, Claim, Expected, Judge, Part
 from tacit.measure import proportion
-from tacit.papers._shared.fits import listed
 from tacit.papers._shared.universal import MOST, MOST_BAR
-from tacit.papers.min2025.limits.settings import Limits
+from tacit.papers.min2025.limits.settings import LARGEST, Limits
 from tacit.papers.min2025.transition.claims import TURNS, located, of_mean
 
 SETS = "data sets"
@@ -17,7 +22,10 @@ FROM_2 = Expected(max=2.0, tolerance=0.1)
 FLAT = Expected(max=0.0, tolerance=0.1)
 TENTH = "ours: a tenth in p, six times the resolution at laptop scale"
 TIMES = "ours: a time that is off by half moves p by log(1.5)/log(1/sigma), a tenth to 0.15 here"
+FAR = 0.3
 LOOSE = "ours: twice the bar of the mean, for a single setting"
+NINE = "ours: nine in ten cells, each within twice the bar of the mean"
+CUT = f"a p above {LARGEST:g} counts as {LARGEST:g}"
 SAMPLED = "sampled points differ in their means, so that equal counts leave a lag of the order sigma/sqrt(n)"
 
 
@@ -31,18 +39,16 @@ def claims(data: xr.Dataset, config: Limits, bench: Bench) -> Iterator[Claim]:
     yield from rises(data, config, our_judge)
     yield from controls(data, config, judge, our_judge)
     yield from errors(data, our_judge)
-    tried = config.repeats * len(config.init) * config.rounds
-    n = data.sizes["setting"] * tried
-    fits = proportion(round(float(data.fitted.sum()) * tried), n, over="trainings")
+    fits = proportion(int(data.fitted.sum()), int(data.tried.sum()), over="trainings")
     text = "training fits (share of all trainings of the bisections)"
     yield our_judge("fitted", text, MOST, fits, source="check", bar=MOST_BAR)
 
 
 def poster(data: xr.Dataset, config: Limits, judge: Judge) -> Iterator[Claim]:
-    """At each init and noise: centres are learned from p = 2 on. A p above `top` counts as `top`, too little."""
+    """At each init and noise: centres are learned from p = 2 on."""
     noisy = data.sel(setting=data.role == "noise")
     for init in noisy.init.values:
-        at = noisy.p.sel(init=init).fillna(config.top)
+        at = noisy.p.sel(init=init)
         text = f"noise and unequal counts, init {init:g}: p > 2 learns the centres"
         yield family(judge, f"poster.{init:g}", text, at, FROM_2, data.resolution, TURNS)
 
@@ -50,7 +56,7 @@ def poster(data: xr.Dataset, config: Limits, judge: Judge) -> Iterator[Claim]:
 def rises(data: xr.Dataset, config: Limits, judge: Judge) -> Iterator[Claim]:
     """At each noise: the least step of the critical p from one init to the next smaller one is above 0."""
     noisy = data.p.sel(setting=data.role == "noise").sortby("init", ascending=False)
-    steps = noisy.diff("init").min("init", skipna=False)
+    steps = noisy.diff("init").min("init")
     derived = judge.but(bar="derived: the lag grows as log(1/init), and f falls as p grows")
     for alpha, at in zip(config.alpha, steps, strict=True):
         text = (
@@ -77,9 +83,6 @@ def controls(data: xr.Dataset, config: Limits, judge: Judge, our_judge: Judge) -
         at = data.p.sel(setting=data.role == role).isel(setting=0)
         last, rise = at.sel(init=small), at.sel(init=small) - at.sel(init=large)
         text = f"{words} the critical p does not rise: init {small:g} learns centres from p = 2 on"
-        if lost(last + rise):
-            yield who.cannot(f"control.{role}", text, FROM_2, lost(last + rise))
-            continue
         parts = [
             Part("p", f"critical p at init {small:g}", FROM_2, located(last, data.resolution, 2, SETS)),
             Part("rise", f"its rise from init {large:g}", FLAT, located(rise, 2 * data.resolution, 2, SETS)),
@@ -98,22 +101,28 @@ def errors(data: xr.Dataset, judge: Judge) -> Iterator[Claim]:
     gap = np.abs(unseen.p - predicted(unseen))
     text = (
         "unseen settings: on given points the critical p is the predicted one (mean over data sets of the mean "
-        "gap in p over settings and inits)"
+        f"gap in p over settings and inits; {CUT})"
     )
-    whole = gap.mean(("setting", "init"), skipna=False)
-    near = Expected(max=0.15)
-    yield of_mean(judge.but(bar=TIMES), "law.unseen", text, near, whole, data.resolution, SETS)
-    text = "in each unseen setting the critical p is the predicted one (mean gap in p over inits)"
-    each = gap.mean("init", skipna=False)
-    yield family(judge.but(bar=LOOSE), "law.each", text, each, Expected(max=0.3), data.resolution)
+    near, cells = Expected(max=0.15), ("setting", "init")
+    half = data.resolution
+    yield of_mean(judge.but(bar=TIMES), "law.unseen", text, near, gap.mean(cells), half, SETS)
+    text = (
+        f"unseen settings: the critical p is within {FAR:g} of the predicted one (mean over data sets of the "
+        "share of settings and inits)"
+    )
+    share = (gap <= FAR).mean(cells)
+    cell = xr.DataArray(1 / (unseen.sizes["setting"] * unseen.sizes["init"]))
+    yield of_mean(judge.but(bar=NINE), "law.most", text, Expected(min=0.9), share, cell, SETS)
+    text = f"in each unseen setting the critical p is the predicted one (mean gap in p over inits; {CUT})"
+    yield family(judge.but(bar=LOOSE), "law.each", text, gap.mean("init"), Expected(max=FAR), half)
     text = (
         "unseen settings: the law before any point is drawn, init >= f(p, noise, imbalance), is right on "
-        "average (mean over data sets of the mean of measured minus predicted p)"
+        f"average (mean over data sets of the mean of measured minus predicted p; {CUT})"
     )
     ahead = np.maximum(unseen.law_p, unseen.aligned_p)
-    signed = (unseen.p - ahead).mean(("setting", "init"), skipna=False)
     zero = Expected(value=0.0, tolerance=0.15)
-    yield of_mean(judge.but(bar=TIMES), "law.before", text, zero, signed, data.resolution, SETS)
+    signed = (unseen.p - ahead).mean(cells)
+    yield of_mean(judge.but(bar=TIMES), "law.before", text, zero, signed, half, SETS)
 
 
 def predicted(data: xr.Dataset) -> xr.DataArray:
@@ -124,22 +133,10 @@ def predicted(data: xr.Dataset) -> xr.DataArray:
 def family(
     judge: Judge, id: str, text: str, at: xr.DataArray, expected: Expected, half: xr.DataArray, because: str = ""
 ) -> Claim:  # fmt: skip
-    """One verdict on the means over seeds of all settings; none where p had to be larger than `top`."""
-    if lost(at):
-        return judge.cannot(id, text, expected, lost(at))
+    """One verdict on the means over seeds of all settings."""
     names = [str(name) for name in at.setting.values]
     parts = [
         Part(name, name, expected, located(at.sel(setting=name), half, len(names), SETS))
         for name in names
     ]
     return judge.family(id, text, parts, because=because)
-
-
-def lost(at: xr.DataArray) -> str:
-    """Why there is no number, if there is none: at the largest p some data sets had not learned centres."""
-    bad = at.isnull()
-    if not bool(bad.any()):
-        return ""
-    rest = [dim for dim in at.dims if dim != "seed"]
-    seeds = at.seed.values[bad.any(rest).values]
-    return f"the largest p that was run has not learned centres at seed {listed(seeds.tolist())}: raise top"

@@ -1,8 +1,10 @@
 r"""From which p on centres are learned, over the init, noise, counts, K and n: measured and predicted.
 
 A training has learned the centres where 95% of the mass of each sign lies within cosine .95 of them, as in
-`min2025.transition`. The critical p of a data set and a start is found by bisection between 2 and `top`; all
-trainings of one n are one tensor program. It is predicted without training, as the larger of two:
+`min2025.transition`. The critical p of a data set and a start is found by bisection between 2 and `top`, and
+between `top` and 8 where `top` has not learned them; where 8 has not either it counts as 8, as a prediction above
+8 does. So every cell has a number, min(p, 8). All trainings of one n are one tensor program. It is predicted
+without training, as the larger of two:
 
 - the p from which on neurons reach centres before the first cluster is fitted (`transition.theory`: the alignment
   phase without noise, on the same starts); it falls as the init shrinks;
@@ -18,6 +20,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 import torch
 import xarray as xr
 from jaxtyping import Bool, Float
@@ -31,14 +34,15 @@ from tacit.nets import TwoLayerNet
 from tacit.papers.min2025.limits import figure as panels
 from tacit.papers.min2025.limits.claims import claims
 from tacit.papers.min2025.limits.law import Numbers, Pair, critical_p, pairs_of, typical_pair
-from tacit.papers.min2025.limits.settings import Limits, Setting
+from tacit.papers.min2025.limits.settings import LARGEST, Limits, Setting
 from tacit.papers.min2025.transition import theory
 from tacit.papers.min2025.transition.claims import SHARE
 from tacit.papers.min2025.transition.exhibit import LEVEL, SIDES, bisected, shares
 from tacit.train import FlowWarning, Until, gradient_flow
 
-ALIGNED_TOP, ALIGNED = 3.0, 0.04  # where it is sought, and how closely, without noise
+ALIGNED_TOP, ALIGNED = 3.0, 0.04  # where p is sought, and how closely, without noise
 BUDGET = 3000  # looks at the data
+Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -85,15 +89,16 @@ def of_size(config: Limits, bench: Bench, n: int) -> xr.Dataset:
         for one in worlds
     ]  # fmt: skip
     aligned = [aligned_p(one, config.init) for one in worlds]
-    found, fitted = measured(config, worlds)
+    found, tried, fitted = measured(config, worlds)
     return xr.Dataset(
         {
             "p": (dims, found.reshape(shape)),
             "turning_p": (dims, np.reshape(turning, shape)),
             "aligned_p": (dims, np.reshape(aligned, shape)),
             "law_p": (("setting", "init"), np.array(law)),
-            "fitted": (("setting",), np.full(len(here), fitted)),
-            "resolution": ((), (config.top - 2) / 2 ** (config.rounds + 1)),
+            "tried": (dims, tried.reshape(shape)),
+            "fitted": (dims, fitted.reshape(shape)),
+            "resolution": ((), max(half_bracket(config, *ends) for ends in stretches(config))),
         },
         coords={
             "setting": [each.name for each in here],
@@ -134,30 +139,47 @@ def typical(config: Limits, setting: Setting) -> Pair:
     return typical_pair(mixture.sd, rich, poor, setting.K - 2)
 
 
-def measured(config: Limits, worlds: Sequence[World]) -> tuple[Numbers, float]:
-    """The critical p of each world (row) and init (column) by bisection, and the share of trainings that fitted.
-
-    NaN where `top` has not learned centres.
-    """
+def measured(config: Limits, worlds: Sequence[World]) -> tuple[Numbers, Counts, Counts]:
+    """The critical p of each world (row) and init (column), cut at LARGEST; how often trained, and fitted."""
     cells = [(one, init) for one in worlds for init in config.init]
     size = torch.tensor([init for _, init in cells], dtype=torch.float64)
-    side = torch.full((len(cells),), SIDES.index("centres"))
-    ends = torch.tensor([config.top, 2.0], dtype=torch.float64).expand(len(cells), 2)
-    fitted: list[Bool[Tensor, " E"]] = []
+    found = torch.full_like(size, LARGEST)
+    count = torch.zeros(2, len(cells), dtype=torch.long)  # trained, fitted
+    left = torch.arange(len(cells))  # the cells that no p so far has taught centres
 
-    def share(p: Float[Tensor, " E"]) -> Float[Tensor, "E 2"]:
-        found, arrived = trained_shares([one for one, _ in cells], size, p)
-        fitted.append(arrived)
-        return found
+    def learned(rows: Tensor, p: Float[Tensor, " E"]) -> Float[Tensor, "E 2"]:
+        at, arrived = trained_shares([cells[i][0] for i in rows.tolist()], size[rows], p)
+        count[0, rows] += 1
+        count[1, rows] += arrived.long()
+        return at
 
-    where = bisected(share, side, ends, config.rounds)
-    # next to the top all rounds have agreed that it is above, and the top itself has not been seen
-    last = where > config.top - 1.5 * (config.top - 2) / 2 ** (config.rounds + 1)
-    if bool(last.any()):
-        mine = [one for (one, _), late in zip(cells, last, strict=True) if late]
-        found, _ = trained_shares(mine, size[last], torch.full_like(size[last], config.top))
-        where[last] = torch.where(found[:, side[0]] >= SHARE, where[last], math.nan)
-    return where.numpy().reshape(len(worlds), -1), float(torch.cat(fitted).double().mean())
+    for low, high in stretches(config):
+        if not len(left):
+            break
+        side = torch.full((len(left),), SIDES.index("centres"))
+        ends = torch.tensor([high, low], dtype=torch.float64).expand(len(left), 2)
+        where = bisected(partial(learned, left), side, ends, config.rounds)
+        # next to the high end all rounds have agreed that it is above, and the end itself has not been seen
+        last = where > high - 1.5 * half_bracket(config, low, high)
+        above = torch.zeros_like(last)
+        if bool(last.any()):
+            at = learned(left[last], torch.full_like(where[last], high))
+            above[last] = at[:, SIDES.index("centres")] < SHARE
+        found[left[~above]] = where[~above]
+        left = left[above]
+    shape = (len(worlds), len(config.init))
+    return found.numpy().reshape(shape), *(each.numpy().reshape(shape) for each in count)
+
+
+def stretches(config: Limits) -> list[tuple[float, float]]:
+    """Where p is sought: up to `top`, and from there to LARGEST where that has not learned the centres."""
+    ends = [(2.0, config.top), (config.top, LARGEST)]
+    return [(low, high) for low, high in ends if low < high]
+
+
+def half_bracket(config: Limits, low: float, high: float) -> float:
+    """What the bisection leaves open on either side."""
+    return (high - low) / 2 ** (config.rounds + 1)
 
 
 def trained_shares(
@@ -191,6 +213,8 @@ def aligned_p(one: World, inits: Sequence[float]) -> list[float]:
     """For each init the p from which on neurons are at centres when the first cluster is fitted, without noise.
 
     By bisection, down to ALIGNED: it falls as the init shrinks, so that a larger init's p is a smaller one's top.
+    It is sought up to ALIGNED_TOP alone: from a large init centres are lost again at a larger p, where a neuron
+    far from its centre takes the time b^-(p-2).
     """
     K = one.mixture.K
     length = one.w.norm(dim=1)

@@ -1,14 +1,14 @@
 """The figure of `min2025.limits`."""
 
 import numpy as np
+import numpy.typing as npt
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tacit.measure import mean_of
-from tacit.papers._shared.panels import MARKERS, THEORY, interval_dots, rows
+from tacit.papers._shared.panels import MARKERS, THEORY, interval_dots
 from tacit.papers.min2025.limits.claims import predicted
-from tacit.papers.min2025.limits.settings import Limits
+from tacit.papers.min2025.limits.settings import LARGEST, Limits
 
 
 def figure(data: xr.Dataset, config: Limits) -> Figure:
@@ -44,12 +44,11 @@ def controls(axes: Axes, data: xr.Dataset, config: Limits) -> None:
 
 
 def curve(axes: Axes, at: xr.Dataset, index: int, label: str, *, points: bool = False) -> None:
-    """Means over seeds with their intervals, and the prediction dashed in the same colour."""
+    """Medians over seeds with their range, and the prediction dashed in the same colour."""
     scale = -np.log10(at.init.values)
     guess = predicted(at) if points else np.maximum(at.law_p, at.aligned_p)
-    axes.plot(scale, guess.mean("seed"), **{**THEORY, "color": f"C{index}"})
-    ends = rows(mean_of(at.p.sel(init=init).values) for init in at.init.values)
-    ends = np.where(np.isfinite(ends), ends, ends[0])  # equal values have no interval
+    axes.plot(scale, guess.median("seed"), **{**THEORY, "color": f"C{index}"})
+    ends = np.stack([at.p.median("seed"), at.p.min("seed"), at.p.max("seed")])
     interval_dots(axes, scale, ends, index, label)
 
 
@@ -60,25 +59,40 @@ def finish(axes: Axes, data: xr.Dataset) -> None:
     ticks = -np.log10(data.init.values)
     axes.set_xticks(ticks, [f"$10^{{-{tick:.0f}}}$" for tick in ticks])
     axes.minorticks_off()
-    axes.set_ylim(1.9, float(np.nanmax([data.p.max(), data.law_p.max()])) + 0.6)
+    axes.set_ylim(1.9, highest(data) + 0.6)
     axes.set(xlabel="sd of the initial weights", ylabel="$p$ from which on centres are learned")
     axes.legend(loc="upper left")
 
 
 def agreement(axes: Axes, data: xr.Dataset) -> None:
     """Every data set and init: measured over predicted p; unseen settings in colour."""
-    seen = data.sel(setting=data.role == "noise")
+    seen, top = data.sel(setting=data.role == "noise"), highest(data)
     told = "settings of the left panel"
-    axes.plot(predicted(seen).values.ravel(), seen.p.values.ravel(), ".", color="0.75", label=told)
+    axes.plot(predicted(seen).values.ravel(), below(seen.p, top), ".", color="0.75", label=told)
     unseen = data.sel(setting=data.role == "unseen")
     for index, name in enumerate(unseen.setting.values):
         at = unseen.sel(setting=name)
         axes.plot(
-            predicted(at).values.ravel(), at.p.values.ravel(), MARKERS[index % len(MARKERS)],
+            predicted(at).values.ravel(), below(at.p, top), MARKERS[index % len(MARKERS)],
             color=f"C{index}", markersize=4, label=str(name).replace("alpha", r"$\alpha$"),
         )  # fmt: skip
-    ends = [2.0, float(np.nanmax([data.p.max(), predicted(data).max()]))]
-    axes.plot(ends, ends, **THEORY)
-    axes.set(xlabel="predicted $p$", ylabel="measured $p$", ylim=(1.9, ends[1] + 1.2))
+    tried = data.sel(setting=data.role.isin(["noise", "unseen"]))
+    cut = predicted(tried).values[tried.p.values > top]
+    if len(cut):
+        told = f"none up to $p$ = {LARGEST:g}"
+        axes.plot(cut, np.full(len(cut), top), "^", color="0.3", markersize=4, label=told)
+    axes.plot([2.0, top], [2.0, top], **THEORY)
+    axes.set(xlabel="predicted $p$", ylabel="measured $p$", ylim=(1.9, top + 1.2))
     axes.set_title("Unseen settings, every data set and init")
     axes.legend(loc="upper left", fontsize=7)
+
+
+def highest(data: xr.Dataset) -> float:
+    """The largest p to be drawn: what was cut at LARGEST is told apart, or off the axes."""
+    seen = data.p.values[data.p.values < LARGEST]
+    return float(max([*seen, data.law_p.max(), predicted(data).where(data.p < LARGEST).max()]))
+
+
+def below(p: xr.DataArray, top: float) -> npt.NDArray[np.float64]:
+    """All values in a row, without those above the top."""
+    return np.asarray(p.where(p <= top).values.ravel())

@@ -41,13 +41,15 @@ import numpy.typing as npt
 from scipy.special import gamma, pbdv
 from scipy.stats import norm
 
+from tacit.papers.min2025.limits.settings import LARGEST
+
 Numbers = npt.NDArray[np.float64]
 ARRIVED = (
     0.7  # cosine with the poor cluster at which a neuron serves both (as in `transition.turning`)
 )
 GRID = 120  # points of the quadrature over m
 FAR = 20.0  # from here on a moment is its expansion, to a part of 1e-5
-POWERS = np.linspace(2.0, 8.0, 61)  # between these p the law is interpolated
+POWERS = np.linspace(2.0, LARGEST, 61)  # between these p the law is interpolated
 ROUNDS, SETTLED = 200, 1e-9
 
 
@@ -150,7 +152,7 @@ def least_log_init(p: float, pair: Pair, D: int, h: int) -> float:
 
 
 def critical_p(log_init: Numbers, pairs: Sequence[Pair], D: int, h: int) -> Numbers:
-    """For each init the p from 2 on at which it is the least one allowed by all pairs; 8 is the largest told.
+    """For each init the p from 2 on at which it is the least one allowed by all pairs, cut at LARGEST.
 
     f falls as p grows: the first p of the grid at which it is low enough is known, and what lies before it is
     interpolated.

@@ -13,6 +13,7 @@ from tacit.papers._shared.checks import (
 )
 
 LEAST_INIT = 1e-300  # float64 keeps all digits down to 2e-308; squares are taken in logarithms
+LARGEST = 8.0  # a critical p above it counts as 8, measured or predicted
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,8 @@ class Limits:
     The noise sweep has `K` clusters, `n` points in `D` dimensions, the counts `ratio` and each `alpha`. The
     controls are the same without noise, and with equal counts at `equal_alpha`. The `unseen_` lists pair up:
     settings at which nothing was looked at while the law was derived. `init`: sd of the Gaussian weights of `h`
-    neurons, |v| = ||w||, half of them of each sign. The critical p is sought in [2, top] by `rounds` halvings.
+    neurons, |v| = ||w||, half of them of each sign. The critical p is sought in [2, top] by `rounds` halvings,
+    and by as many in [top, 8] where it is not below top.
     """
 
     K: int = 6
@@ -86,8 +88,10 @@ class Limits:
         check_at_least("init", self.init, LEAST_INIT, why)
         if len(self.init) < 2:
             raise CallError(f"init={self.init[0]:g}: two sizes or more, to see what changes")
-        if not 2 < self.top <= 8:
-            raise CallError(f"top={self.top}: the critical p is sought from 2 to top <= 8")
+        if not 2 < self.top <= LARGEST:
+            raise CallError(
+                f"top={self.top}: the critical p is sought from 2 to top <= {LARGEST:g}"
+            )
         check_at_least("h", (self.h,), 16, "each class needs neurons that its points activate")
         for name in ("repeats", "rounds"):
             check_at_least(name, (getattr(self, name),), 1)
