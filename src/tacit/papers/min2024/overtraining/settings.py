@@ -40,9 +40,9 @@ class Overtraining(ImageNets):
     mnist_linf: float = 0.05
     mnist_l2: float = 1.0
     mnist_proof: float = 0.5
-    mnist_points: int = 80
-    mnist_certified: int = 4
-    mnist_repeats: int = 6
+    mnist_points: int = 60
+    mnist_certified: int = 3
+    mnist_repeats: int = 5
 
     def __post_init__(self) -> None:
         super().__post_init__()
