@@ -82,6 +82,57 @@ def test_a_neuron_alone_with_its_cluster_fits_it_when_the_law_says(p, b):
     assert 30 + turn_to_centre(p, b) / p == pytest.approx(found.t[-1], rel=1e-4)
 
 
+def fitted_times(x, z, u, log_mass, p):
+    """When the outputs at the means of clusters 0 and 1, of one class, reach 1; by Runge-Kutta."""
+    means = np.stack([x[z == k].mean(0) for k in (0, 1)])
+    h = len(u)
+
+    def parts(y):
+        at = y[h:-1].reshape(u.shape)
+        at = at / np.linalg.norm(at, axis=1, keepdims=True)
+        return at, np.maximum(x @ at.T, 0), np.exp(y[:h])
+
+    def rate(_, y):  # by the loss: d/dtau = (1/loss) d/dt, and the time itself last
+        at, on, mass = parts(y)
+        pull = np.exp(-(on**p) @ mass) / len(x)
+        loss = pull.sum()
+        slope = p * (on ** (p - 1) * pull[:, None] / loss).T @ x
+        turn = slope - (slope * at).sum(1, keepdims=True) * at
+        return np.concatenate([2 * (pull / loss) @ on**p, turn.ravel(), [1 / loss]])
+
+    def reaches(k):
+        return lambda _, y: float(np.maximum(parts(y)[0] @ means[k], 0) ** p @ np.exp(y[:h])) - 1
+
+    events = [reaches(0), reaches(1)]
+    events[1].terminal = True
+    y = np.concatenate([log_mass, u.ravel(), [0.0]])
+    found = solve_ivp(rate, (0, 1e4), y, events=events, rtol=1e-5, atol=1e-8)
+    return [float(at[0][-1]) for at in found.y_events], means
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("alpha", "init"), [(0.05, 1e-20), (0.05, 1e-40), (0.2, 1e-40)])
+def test_clusters_are_fitted_and_neurons_turn_when_the_law_says(alpha, init):
+    """At alpha = .2 and 1e-40 p = 3 is too small: neurons of 0 reach 1 before its own have grown."""
+    stream, D, h = np.random.default_rng(0), 24, 24
+    z = np.repeat([0, 1], [240, 120])
+    x = np.eye(D)[z] + stream.standard_normal((360, D)) * alpha / math.sqrt(D)
+    w = stream.standard_normal((h, D))
+    length = np.linalg.norm(w, axis=1)
+    log_mass = 2 * math.log(init) + 2 * np.log(length)
+    times, means = fitted_times(x, z, w / length[:, None], log_mass, 3.0)
+    pulls = np.array([2 / 3, 1 / 3]) * np.linalg.norm(means, axis=1) ** 3
+    need = growth(3.0, math.log(init), D, 2 * h)
+    pair = next(q for q in pairs_of(x, z, np.ones(2), alpha / math.sqrt(D)) if q.rho(3.0) < 1)
+    lag = need * (1 / pulls[1] - 1 / pulls[0])
+    turned = turning(3.0, pair) / (3 * pulls[1])
+    assert times[0] == pytest.approx(need / pulls[0], rel=0.03)
+    if turned > lag:
+        assert times[1] == pytest.approx(need / pulls[1], rel=0.03)
+    else:
+        assert 1 < (times[1] - times[0]) / turned < 1.6
+
+
 def test_lambda_is_made_of_the_mass_and_the_turn():
     b = largest_of(24) / math.sqrt(24)
     mass = 1e-20 * 24

@@ -61,7 +61,7 @@ def finish(axes: Axes, data: xr.Dataset) -> None:
     axes.minorticks_off()
     axes.set_ylim(1.9, highest(data) + 0.6)
     axes.set(xlabel="sd of the initial weights", ylabel="$p$ from which on centres are learned")
-    axes.legend(loc="upper left")
+    axes.legend(loc="upper left", title="median and range of data sets", alignment="left")
 
 
 def agreement(axes: Axes, data: xr.Dataset) -> None:
