@@ -90,7 +90,7 @@ def inside(world: str, id: str, scale: str, seed: str, out: str, config: str) ->
     """Run one exhibit in that world; `config` is that of the true one, as JSON."""
     from tacit import api
 
-    settings = {
+    settings: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in json.loads(config).items()
     }
