@@ -249,7 +249,7 @@ def test_other_modules_are_not_saved_and_the_remedy_is_told(tmp_path: Path) -> N
 
 
 def test_a_torch_module_has_a_radius() -> None:
-    x = DATA.x
+    x = DATA.x[:6]
     for net in (torch_net(30), torch_net().double(), torch_net(4, 2).double()):
         y = net(x.to(next(net.parameters()).dtype)).argmax(1)
         found = radius(net, x, y)
@@ -261,7 +261,7 @@ def test_a_torch_module_has_a_radius() -> None:
 
 
 def test_nets_with_logits_have_a_radius_on_both_sides() -> None:
-    x = DATA.x[:6]
+    x = DATA.x[:3]
     for net in (LOGITS, Head(LOGITS, torch.tensor([0, 1, 0])), Head(LOGITS, torch.arange(3))):
         y = net(x).argmax(1)
         found = radius(net, x, y)
@@ -270,7 +270,7 @@ def test_nets_with_logits_have_a_radius_on_both_sides() -> None:
         best = minimal(net, x, y)
         assert torch.allclose(best.radius, found.upper)
         with pytest.raises(CallError, match="labels are whole numbers from 0 to"):
-            radius(net, x, -torch.ones(6))
+            radius(net, x, -torch.ones(3))
 
 
 def test_nets_with_logits_and_rules_are_trained() -> None:
