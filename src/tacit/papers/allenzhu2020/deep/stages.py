@@ -20,6 +20,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from tacit.attack.inner import Ball
+from tacit.base.identity import identity_of
 from tacit.lab import Bench
 from tacit.measure.attacked import kept_right
 from tacit.nn.layered import LayeredNet
@@ -97,7 +98,7 @@ def until_as_good(
     """Looks at both accuracies on the first test images; enough are those of the net of stage 1."""
     x, y = images.tested(config.watch, bench.device)
     look = partial(accuracies, ball_of(config.attacker), x, y, bench.seed)
-    return Watch(look, partial(reaches, look(first).tolist()))
+    return Watch(look, AsGood(look(first).tolist(), identity_of(first.state())))
 
 
 def accuracies(
@@ -109,6 +110,20 @@ def accuracies(
     return torch.stack([robust.mean(), clean.mean()])
 
 
-def reaches(goal: list[float], found: Float[Tensor, 2]) -> bool:
-    """Whether both are as good."""
-    return all(here >= there for here, there in zip(found.tolist(), goal, strict=True))
+@dataclass(frozen=True)
+class AsGood:
+    """Whether both accuracies are those of a net; `net` is what it is, from which they follow.
+
+    A store knows it by the net: measured on a GPU again the accuracies may differ by one noisy copy, and stage 3
+    would be trained again.
+    """
+
+    goal: list[float]
+    net: str
+
+    def __call__(self, found: Float[Tensor, 2]) -> bool:
+        return all(here >= there for here, there in zip(found.tolist(), self.goal, strict=True))
+
+    def identity(self) -> str:
+        """The net's."""
+        return self.net
