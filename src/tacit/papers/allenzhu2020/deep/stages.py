@@ -122,6 +122,7 @@ class AsGood:
     net: str
 
     def __call__(self, found: Float[Tensor, 2]) -> bool:
+        """Whether robust and clean accuracy both are as high."""
         return all(here >= there for here, there in zip(found.tolist(), self.goal, strict=True))
 
     def identity(self) -> str:
