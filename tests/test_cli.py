@@ -329,11 +329,13 @@ def test_verify_runs_exhibits_side_by_side_and_tells_the_same(
     assert len(told[0][1]) == 3
 
 
-def test_a_worker_ends_with_the_command_that_was_killed() -> None:
+def test_a_worker_keeps_to_one_core_and_ends_with_the_command_that_was_killed() -> None:
     script = (
         "import multiprocessing as m, os, time\n"
+        "from tacit.base.threads import cores\n"
         "from tacit.cli.several import _begin\n"
-        "def hold(parent):\n    _begin(None, parent)\n    time.sleep(60)\n"
+        "def hold(parent):\n    _begin(None, parent)\n"
+        "    open('cores.txt', 'w').write(str(cores()))\n    time.sleep(60)\n"
         "if __name__ == '__main__':\n"
         "    child = m.get_context('spawn').Process(target=hold, args=(os.getpid(),))\n"
         "    child.start()\n    print(child.pid, flush=True)\n    time.sleep(5)\n    os._exit(9)\n"
@@ -343,6 +345,7 @@ def test_a_worker_ends_with_the_command_that_was_killed() -> None:
         [sys.executable, "killed.py"], capture_output=True, text=True, check=False, timeout=60
     )
     child = int(done.stdout)
+    assert Path("cores.txt").read_text() == "1"
     for _ in range(100):
         try:
             os.kill(child, 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -34,6 +36,36 @@ def test_work_inside_work_does_not_wait_for_itself() -> None:
         return side_by_side(lambda j: 10 * i + j, range(2), 2)
 
     assert side_by_side(outer, range(3), 2) == [[0, 1], [10, 11], [20, 21]]
+
+
+def test_a_process_keeps_to_its_share() -> None:
+    """In a process of its own: the share holds until its end."""
+    script = (
+        "import torch\n"
+        "from tacit.base.threads import cores, keep_to\n"
+        "keep_to(1)\n"
+        "print(cores(), torch.get_num_threads())\n"
+        "keep_to(1000)\n"
+        "print(cores())\n"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert told.stdout.split() == ["1", "1", str(cores())]
+
+
+def test_the_loop_uses_one_core_for_each_operation() -> None:
+    with threads(2):
+        assert side_by_side(lambda _: torch.get_num_threads(), range(2), 1) == [1, 1]
+        assert torch.get_num_threads() == 2
+
+
+def test_work_inside_work_keeps_the_threads_that_it_was_given() -> None:
+    def outer(count: int) -> list[int]:
+        with threads(count):
+            return side_by_side(lambda _: torch.get_num_threads(), range(1), 2)
+
+    assert side_by_side(outer, [1, 3], 2) == [[1], [3]]
 
 
 def test_an_error_reaches_the_caller() -> None:

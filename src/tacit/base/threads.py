@@ -18,23 +18,36 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 NAME = "tacit-worker"
+_kept: int | None = None  # the cores this process was told to keep to
 
 
 def cores() -> int:
     """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return here if _kept is None else min(here, _kept)
+
+
+def keep_to(count: int) -> None:
+    """This process uses so many cores from now on, in its operations and by its threads: others have the rest."""
+    global _kept  # a process has one share of the machine
+    _kept = count
+    torch.set_num_threads(count)
 
 
 def side_by_side(work: Callable[[T], R], items: Iterable[T], workers: int) -> list[R]:
     """work(item) for each item, in order, by that many threads; 1 is a plain loop in this thread.
 
-    One item alone goes to a thread as well: it has one core there, as beside others, and so the same bits.
+    An item has one core, be it alone, beside others or in the loop, and so the same bits. Threads gain only where
+    an operation takes much longer than 50 microseconds: below, they wait for Python's lock, and a loop is faster.
     """
     todo = list(items)
     # a worker that waited for the others would block them: it does its part alone
     inside = threading.current_thread().name.startswith(NAME)
-    if workers <= 1 or inside:
+    if inside:
         return [work(item) for item in todo]
+    if workers <= 1:
+        with threads(1):
+            return [work(item) for item in todo]
     return list(pool(workers).map(work, todo))
 
 

@@ -14,9 +14,8 @@ from itertools import count
 from multiprocessing import active_children, get_context
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from tacit.base.progress import Progress, watched
+from tacit.base.threads import keep_to
 from tacit.cli.lines import complain
 from tacit.errors import RunError
 from tacit.lab.exhibit import Exhibit
@@ -68,10 +67,10 @@ def side_by_side(
 
 
 def _begin(post: Queue[Message | None], parent: int) -> None:
-    """A worker's first act: one core for each operation, and an end when the command ends."""
+    """A worker's first act: to keep to one core, and to end when the command ends."""
     global _post  # a pool hands its initializer nothing else to keep it in
     _post = post
-    torch.set_num_threads(1)
+    keep_to(1)
 
     def stay() -> None:
         while os.getppid() == parent:
