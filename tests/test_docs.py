@@ -225,3 +225,29 @@ def test_the_page_on_robust_heads_runs(fast_and_clean):
     found = names["apgd"](whole, x, y, [1e-4, 3.0], box=(0.0, 1.0), steps=20)
     right = names["lower"] > 0
     assert found.robust_accuracy.tolist() == pytest.approx([right.mean(), 0.0])
+
+
+FINDINGS = re.split(r"^## ", (ROOT / "docs/findings.md").read_text(encoding="utf-8"), flags=re.M)[
+    1:
+]
+
+
+@pytest.mark.parametrize("finding", FINDINGS, ids=lambda text: text.partition("\n")[0])
+def test_each_finding_has_three_paragraphs_a_figure_its_command_and_what_would_refute_it(finding):
+    """The figure is on the page; the command names exhibits that there are."""
+    _, _, body = finding.partition("\n")
+    told = re.sub(r"<!--.*?-->", "", body, flags=re.S)
+    blocks = [block.strip() for block in told.strip().split("\n\n") if block.strip()]
+    figures = [re.fullmatch(r"!\[[^\]]{20,}\]\((assets/[\w.-]+)\)", block) for block in blocks]
+    pictures = [ROOT / "docs" / match[1] for match in figures if match]
+    assert len(pictures) == 1, "one figure, with what it shows"
+    assert pictures[0].exists()
+    assert len(blocks) == 4, (
+        "what was seen, how surely, and how to see or refute it; and the figure"
+    )
+    last = next(block for block in blocks if block.startswith("`tacit run"))
+    command = re.match(r"`tacit run ([^`]*)`", last)
+    assert command is not None
+    ids = [word for word in command[1].partition(" --")[0].split() if word]
+    assert set(ids) <= set(catalogue().exhibits)
+    assert "refute" in last
