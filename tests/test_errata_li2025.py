@@ -5,12 +5,14 @@ import math
 import numpy as np
 import pytest
 import torch
+from scipy.optimize import brentq
 from scipy.stats import binom, norm
 
 from tacit.certify import radius
 from tacit.data import sqrt_d_mixture
 from tacit.nets import TwoLayerNet, average_net
 from tacit.papers.li2025._shared.coefficients import class_dynamics_of, dynamics_of
+from tacit.papers.li2025._shared.lemmas import sizes_for
 from tacit.papers.li2025._shared.synthetic import (
     binary_start,
     mixture_of,
@@ -347,15 +349,42 @@ def test_a_foreign_coefficient_of_the_net_with_k_labels_may_stay_zero():
     assert (foreign < 0).any()
 
 
-def test_lemma_c21_needs_k_of_3_in_its_proof_and_not_in_its_statement():
-    """(k-1)/(k-1+2e^x) >= e^-x/2 is false at k = 2, x = 0; 1/(1+e^q) >= e^-q/2 is true."""
+def test_lemma_c21_needs_k_of_3():
+    """(k-1)/(k-1+2e^x) >= e^-x/2 is false at k = 2, x = 0, as 1/(1+e^q) >= e^-x/2 is for q = x + 2 eps.
+
+    With q itself, 1/(1+e^q) >= e^-q/2, it is true.
+    """
     assert 1 / (1 + 2) < 1 / 2
+    assert 1 / (1 + math.exp(0.01)) < 1 / 2
     q = np.linspace(0, 50, 200)
     assert (1 / (1 + np.exp(q)) >= np.exp(-q) / 2 - 1e-15).all()
     x = np.linspace(0, 50, 200)
     assert all(
         ((k - 1) / (k - 1 + 2 * np.exp(x)) >= np.exp(-x) / 2 - 1e-15).all() for k in (3, 4, 10)
     )
+
+
+def test_clusters_may_differ_by_more_than_eps_allows():
+    """Property 7 of Proposition A.6 at N = n/k points, against 1 + eps."""
+    N = 30_000
+    wide = math.sqrt(2 * N) * math.log(N)
+    ratio = (N + wide) / (N - wide)
+    assert ratio == pytest.approx(1 + 2 * math.log(N) / (math.sqrt(N / 2) - math.log(N)))
+    assert ratio == pytest.approx(1.184, abs=5e-4)
+    assert 1 + epsilon(1e16, 3, 3 * N) == pytest.approx(1.127, abs=5e-4)
+    sizes = np.geomspace(300, 1e12, 60)
+    own = 2 * np.log(sizes) / (np.sqrt(sizes) - np.log(sizes))
+    assert (2 * np.log(sizes) / (np.sqrt(sizes / 2) - np.log(sizes)) <= 2 * own).all()
+
+
+def test_the_step_21_needs_a_small_eps():
+    def needed(ratio, over):
+        return brentq(lambda e: (1 + ratio * e) ** 2 * (1 + e) / (1 + over * e) - 1, 1e-6, 0.05)
+
+    assert needed(14, 30) == pytest.approx(0.0044, abs=5e-5)
+    assert needed(42, 87) == pytest.approx(0.0011, abs=5e-5)
+    share, d = sizes_for(needed(14, 30), 3)
+    assert (share > 6e7, d > 3e10) == (True, True)
 
 
 def test_the_bounds_of_lemma_b10_and_of_foreign_sigmas_cannot_fail():

@@ -1,7 +1,8 @@
 """What Sections 5.1 and 5.2 and Appendices B.1 and C.2 speak of, read off the coefficients of either net."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -9,6 +10,7 @@ import xarray as xr
 from jaxtyping import Float
 from torch import Tensor
 
+from tacit.errors import RunError
 from tacit.papers.li2025._shared.coefficients import (
     ClassDynamics,
     ClassSeen,
@@ -16,6 +18,8 @@ from tacit.papers.li2025._shared.coefficients import (
     Seen,
     State,
 )
+
+D = TypeVar("D")
 
 
 def reading_of(problem: Net, at: State, seen: Seen | ClassSeen, t: float) -> dict[str, float]:
@@ -180,6 +184,19 @@ def begun(problem: Net) -> bool:
     """
     active = (problem.before(problem.zero()) >= 0).to(problem.z) @ problem.z
     return bool((active[problem.own_clusters] > 0).all())
+
+
+def first_begun(draws: Iterable[D], net: Callable[[D], Net]) -> tuple[int, D]:
+    """The first draw whose net has `begun`, after how many that had not; an error where none has."""
+    for redrawn, draw in enumerate(draws):
+        problem = net(draw)
+        if begun(problem):
+            return redrawn, draw
+    n, neurons = len(problem.z), len(problem.first)
+    raise RunError(
+        f"in {redrawn + 1} draws not all of {neurons} neurons had an active point of their label at the start; "
+        f"raise n={n}, or take fewer neurons"
+    )
 
 
 def apart(w: Tensor, actual: Tensor) -> float:

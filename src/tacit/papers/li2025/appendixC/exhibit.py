@@ -25,13 +25,12 @@ import numpy as np
 import torch
 import xarray as xr
 
-from tacit.errors import RunError
 from tacit.lab import Bench, Outcome
 from tacit.nets import MultiClassNet
 from tacit.papers._shared.assumptions import missing_line
 from tacit.papers.li2025._shared.coefficients import ClassDynamics, class_dynamics_of, followed
 from tacit.papers.li2025._shared.compact import Problem, classes_net, compact_problem
-from tacit.papers.li2025._shared.readings import apart, begun, watched
+from tacit.papers.li2025._shared.readings import apart, first_begun, watched
 from tacit.papers.li2025._shared.synthetic import train_classes
 from tacit.papers.li2025.appendixC.claims import claims
 from tacit.papers.li2025.appendixC.figure import draw as draw
@@ -76,15 +75,13 @@ def born(
 ) -> tuple[Problem, MultiClassNet, ClassDynamics, int]:
     """The first of a stream's draws in which each neuron has an active own point; how many had none."""
     stream = bench.generator("classes", seed=seed)
-    for redrawn in range(DRAWS):
+
+    def draw() -> tuple[Problem, MultiClassNet, ClassDynamics]:
         problem, net = problem_of(config, bench, stream)
-        dynamics = class_dynamics_of(net, problem.mixture, problem.train)
-        if begun(dynamics):
-            return problem, net, dynamics, redrawn
-    raise RunError(
-        f"none of {DRAWS} starts had an active own point for each of {config.k * config.h} neurons; "
-        f"raise n={config.n} or lower h={config.h}"
-    )
+        return problem, net, class_dynamics_of(net, problem.mixture, problem.train)
+
+    redrawn, found = first_begun((draw() for _ in range(DRAWS)), lambda drawn: drawn[2])
+    return *found, redrawn
 
 
 def course(config: Classes, bench: Bench, seed: int) -> xr.Dataset:
