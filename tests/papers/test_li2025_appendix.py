@@ -26,11 +26,17 @@ from tacit.papers.li2025._shared.readings import (
     approximations,
     begun,
     first_begun,
+    ordered,
     parts_away,
     reading_of,
     watched,
 )
-from tacit.papers.li2025._shared.synthetic import mixture_of, multi_start, train_classes
+from tacit.papers.li2025._shared.synthetic import (
+    binary_start,
+    mixture_of,
+    multi_start,
+    train_classes,
+)
 from tacit.papers.li2025.appendixC import claims as class_claims
 from tacit.papers.li2025.appendixC import exhibit as appendix
 from tacit.papers.li2025.appendixC.settings import Classes
@@ -201,6 +207,35 @@ def test_readings_of_lemmas_c17_to_c21_are_what_loops_say():
     assert row["order_below"] == pytest.approx(below, abs=1e-9)
     # Lemma C.18 itself, with the largest foreign output for eps
     assert max(above, below) <= math.log1p(2 * foreign) + 1e-12
+
+
+@pytest.mark.parametrize("net", ["two", "classes"])
+@pytest.mark.parametrize("block", [1, 4, 64])
+def test_ordered_pairs_are_those_of_two_loops_and_ties_count_both_ways(net, block, monkeypatch):
+    monkeypatch.setattr(readings, "BLOCK", block)
+    mixture, samples, start = small(7, d=40)
+    if net == "two":
+        problem = dynamics_of(binary_start(40, 2, 1e-3, 1e-3, gen(1)), mixture, samples)
+    else:
+        problem = class_dynamics_of(start, mixture, samples)
+    seen = problem.seen(carried(problem, 0.05, 12))
+    margin = seen.margin.clone()
+    margin[3] = margin[9]  # a tie: their derivatives are not told, so the pair counts both ways
+    seen = replace(seen, margin=margin)
+    q, pull = margin.tolist(), (problem.log_pull(seen) + 0.1 * torch.arange(15)).tolist()
+    monkeypatch.setattr(
+        type(problem), "log_pull", lambda *_: torch.tensor(pull, dtype=torch.float64)
+    )
+    found = ordered(problem, seen)
+    above, below = -math.inf, -math.inf
+    for i in range(15):
+        for j in range(15):
+            if q[i] >= q[j]:
+                gap, rise = q[i] - q[j], pull[j] - pull[i]
+                low = gap / 2 if net == "two" else math.log((math.exp(gap) + 2) / 3)
+                above, below = max(above, rise - gap), max(below, low - rise)
+    assert found["order_above"] == pytest.approx(above, abs=1e-12)
+    assert found["order_below"] == pytest.approx(below, abs=1e-12)
 
 
 def test_a_neuron_without_an_active_own_point_is_noticed(monkeypatch):

@@ -20,6 +20,7 @@ from tacit.papers.li2025._shared.coefficients import (
 )
 
 D = TypeVar("D")
+BLOCK = 64  # margins beside all smaller ones at a time: such a block stays in the cache
 
 
 def reading_of(problem: Net, at: State, seen: Seen | ClassSeen, t: float) -> dict[str, float]:
@@ -117,18 +118,20 @@ def ordered(problem: Net, seen: Seen | ClassSeen) -> dict[str, float]:
 
     `order_above`: the largest r - D. `order_below`: the largest of D/2 - r (2 labels), ln((e^D + k - 1)/k) - r.
     """
-    q, pull, k = seen.margin, problem.log_pull(seen), problem.z.shape[1]  # type: ignore[arg-type]
-    gap = q.unsqueeze(1) - q
-    rise = pull - pull.unsqueeze(1)
-    if isinstance(problem, ClassDynamics):
-        low = torch.logaddexp(gap, gap.new_tensor(math.log(k - 1))) - math.log(k)
-    else:
-        low = gap / 2
-    kept = gap >= 0
-    return {
-        "order_above": float((rise - gap)[kept].max()),
-        "order_below": float((low - rise)[kept].max()),
-    }
+    q, by_q = seen.margin.sort()
+    pull, k = problem.log_pull(seen)[by_q], problem.z.shape[1]  # type: ignore[arg-type]
+    above, below = q.new_tensor(-math.inf), q.new_tensor(-math.inf)
+    for some, pulls in zip(q.split(BLOCK), pull.split(BLOCK), strict=True):
+        upto = int(torch.searchsorted(q, some[-1], right=True))  # no larger margin, and ties
+        gap = some.unsqueeze(1) - q[:upto]
+        rise = pull[:upto] - pulls.unsqueeze(1)
+        if isinstance(problem, ClassDynamics):
+            low = torch.logaddexp(gap, gap.new_tensor(math.log(k - 1))) - math.log(k)
+        else:
+            low = gap / 2
+        above = torch.maximum(above, torch.where(gap >= 0, rise - gap, -math.inf).max())
+        below = torch.maximum(below, torch.where(gap >= 0, low - rise, -math.inf).max())
+    return {"order_above": float(above), "order_below": float(below)}
 
 
 def parts_away(problem: Net, at: State) -> dict[str, float]:
