@@ -26,7 +26,7 @@ from tacit.base.threads import side_by_side
 from tacit.certify.logits.radius import logits_certified
 from tacit.lab import Bench
 from tacit.nets import PolyReLUNet
-from tacit.papers.min2024.images.nets import BOX, Pictures, workers
+from tacit.papers.min2024.images.nets import BOX, Pictures
 from tacit.papers.min2024.images.training import starts_of
 from tacit.papers.min2024.overtraining.settings import Overtraining
 from tacit.papers.min2024.table1_strict.attacks import rival_means
@@ -34,6 +34,7 @@ from tacit.train import train_logits
 
 NORMS = {"linf": "inf", "l2": "2"}
 SHOWN = 2000  # training points whose loss is read, and most test points of the indicators
+WORKERS = 1  # operations are short: two threads took 172 s where one takes 125
 INDICATORS = {"loss": "least", "accuracy": "most", "distance": "most", "margin": "most"}
 """Those that have a best epoch of their own, and whether it is where they are least or most."""
 
@@ -46,9 +47,7 @@ def of_seed(config: Overtraining, bench: Bench, pictures: Pictures, seed: int) -
     nets = nets_by_epoch(config, bench, pictures, seed)
     ps, epochs = sorted(config.p), sorted(config.at)
     cells = [(p, epoch) for p in ps for epoch in epochs]
-    seen = side_by_side(
-        lambda cell: looked_at(config, nets[cell], pictures, seed), cells, workers(bench.device)
-    )
+    seen = side_by_side(lambda cell: looked_at(config, nets[cell], pictures, seed), cells, WORKERS)
     dims = {"kept": ("row", "point"), "proved": ("sure",), "left": ("sure",)}
     return xr.Dataset(
         {
@@ -88,7 +87,7 @@ def nets_by_epoch(
         generator=bench.generator("order", seed=seed),
         step=config.step,
         watch=watch,
-        workers=workers(bench.device),
+        workers=WORKERS,
     )
     return found
 
