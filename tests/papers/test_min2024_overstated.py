@@ -11,6 +11,7 @@ from benches import new_bench, verdicts
 from tacit.certify import radius
 from tacit.data import min2024_mixture
 from tacit.errors import CallError
+from tacit.lab import Expected
 from tacit.nets import average_net, centre_net
 from tacit.papers._shared.crossed import crossed
 from tacit.papers.min2024.images.grounds import mnist_missing, of_mnist, prefixed
@@ -147,19 +148,24 @@ def test_other_tools_break_nothing_below_the_exact_radius_and_leave_the_global_g
 
 
 def world(
-    over: dict[str, list[float]], *, open_: float = 0.0, seeds: int = 6, points: int = 2000
+    over: dict[str, list[float]],
+    *,
+    open_: float = 0.0,
+    seeds: int = 6,
+    points: int = 2000,
+    ps: tuple[float, ...] = (1.0, 4.0),
 ) -> xr.Dataset:
-    """Two p; half of all points break, of which each attack leaves what it is told; `open_` are left unproved.
+    """Half of all points break, of which each attack leaves what it is told; `open_` are left unproved.
 
     Attacks that are not named leave nothing. The same on clusters and on images.
     """
     at = np.arange(points)
-    strict = np.repeat((at < points // 2)[None], 2, 0).astype(np.int8)
+    strict = np.repeat((at < points // 2)[None], len(ps), 0).astype(np.int8)
     broken = np.repeat(strict[None], len(ALL), 0)
     for name, shares in over.items():
         for k, share in enumerate(shares):
             broken[ALL.index(name), k, at < share * points] = 0
-    proved = np.repeat((at >= points // 2 + open_ * points)[None], 2, 0).astype(np.int8)
+    proved = np.repeat((at >= points // 2 + open_ * points)[None], len(ps), 0).astype(np.int8)
 
     def of_seeds(values, rows):
         return np.repeat(np.repeat(values[None, ..., None, :], rows, -2), seeds, 0)
@@ -177,7 +183,7 @@ def world(
             "image_cost": ("attack", cost),
         },
         coords={
-            "p": [1.0, 4.0],
+            "p": list(ps),
             "attack": list(ALL),
             "seed": range(seeds),
             "ball_radius": ("ball", [np.nan, 0.75]),
@@ -224,6 +230,23 @@ def test_growth_on_clusters_turns_with_the_world():
         assert less[f"clusters.grows.{name}"] == "not as predicted"
 
 
+def test_each_p_counts_not_the_best_or_the_last():
+    """Growth from p = 1 to 2 that p = 4 takes back; a gap at p = 1 alone; a zero start that sees at p = 3."""
+    up_and_down = told(world({"apgd": [0.05, 0.3, 0.1]}, ps=(1.0, 2.0, 4.0)))
+    assert up_and_down["images.order"] == "not as predicted"
+    assert up_and_down["images.much"] == "as predicted"
+    good = world(GROWS)
+    assert {told(good)[f"{place}.gap"] for place in ("clusters", "images")} == {"as predicted"}
+    for name in ("proved", "cluster_proved"):
+        good[name].loc[{"p": 1.0}] = 0
+    assert {told(good)[f"{place}.gap"] for place in ("clusters", "images")} == {"not as predicted"}
+    seen = world({"zero": [1.0, 1.0]}, ps=(3.0, 4.0))
+    seen["cluster_strict"][:] = 1
+    assert told(seen)["clusters.zero"] == "as predicted"
+    seen["cluster_broken"].loc[{"attack": "zero", "p": 3.0}] = 1
+    assert told(seen)["clusters.zero"] == "not as predicted"
+
+
 def test_nothing_overstated_is_not_much():
     assert told(world({}))["images.much"] == "not as predicted"
 
@@ -233,10 +256,13 @@ def test_the_cheapest_is_chosen_on_one_half_and_judged_on_the_other():
     assert chosen(images_of(data)) == "short"
     assert told(data)["images.cheapest"] == "as predicted"
     later = data.copy(deep=True)  # the trainings that judge are overstated by what was chosen
-    half = {"seed": slice(3, None), "attack": ALL.index("short"), "point": slice(0, 400)}
+    half = {
+        "seed": slice(3, None), "attack": ALL.index("short"), "p": 1, "point": slice(0, 400)
+    }  # fmt: skip
     later["broken"][half] = 0
     assert chosen(images_of(later)) == "short"
     assert told(later)["images.cheapest"] == "not as predicted"
+    assert chosen(images_of(world(GROWS | {"short": [0.2, 0.0]}))) != "short"  # at each p
     none = world({name: [0.2, 0.2] for name in ATTACKS})
     assert chosen(clusters_of(none)) is None
     assert told(none)["clusters.cheapest"] == "not testable here"
@@ -245,7 +271,9 @@ def test_the_cheapest_is_chosen_on_one_half_and_judged_on_the_other():
 def test_an_attack_that_leaves_everything_at_the_smallest_p_cannot_overstate_more():
     data = world({"square": [1.0, 1.0]})
     data["cluster_strict"][:] = 1
-    assert told(data)["clusters.grows.square"] == "not testable here"
+    found = {claim.id: claim for claim in claims(data, LAPTOP, new_bench())}
+    assert found["clusters.grows.square"].verdict == "not testable here"
+    assert found["clusters.grows.square"].expected == Expected(min=0.0)
 
 
 def test_a_point_both_proved_and_broken_is_counted():
@@ -271,6 +299,7 @@ def test_a_tool_that_is_not_here_decides_nothing(monkeypatch):
     for id in ("images.grows.art_apgd", "clusters.grows.foolbox_pgd", "clusters.strict"):
         assert found[id].verdict == "not testable here"
         assert "a-tool is not installed" in found[id].reason
+    assert found["images.grows.art_apgd"].expected == Expected(min=0.0)
     assert found["images.grows.apgd"].verdict == "as predicted"
 
 
@@ -284,11 +313,18 @@ def test_mnist_beside_them_is_judged_by_itself_and_told_where_it_is_missing(monk
     assert back.broken.dims == data.broken.dims
     found = verdicts(tuple(image_claims(back, own, new_bench(), "mnist")))
     assert found["mnist.grows.apgd"] == found["mnist.much"] == "as predicted"
+    regimes = [
+        next(image_claims(back, replace(own, mnist_train=n), new_bench(), "mnist")).regime
+        for n in (5000, 50_000)
+    ]
+    assert regimes[0].startswith("shortened: 5000 of MNIST's")
+    assert "MNIST's training images" not in regimes[1]
     place = "tacit.papers.min2024.overstated.exhibit.mnist_missing"
     monkeypatch.setattr(place, lambda: "MNIST is not here")
     said = []
     (claim,), more = beside(replace(LAPTOP, mnist=True), new_bench(said=said), ())
     assert (claim.verdict, more) == ("not testable here", None)
+    assert claim.expected == Expected(min=0.02)
     assert claim.reason in said[0]
 
 
@@ -308,6 +344,8 @@ def test_untried_points_are_left_out():
     found = images_of(data).values("square")
     assert found.shape == (2, 6, 100)
     assert found.mean() == 1
+    data["broken"][{"seed": 0, "attack": ALL.index("square"), "point": 3}] = UNTRIED
+    assert images_of(data).values("square").shape == (2, 6, 99)  # tried by the nets of all seeds
 
 
 # ---- settings

@@ -9,6 +9,7 @@ import xarray as xr
 
 from benches import new_bench, verdicts
 from tacit.errors import CallError
+from tacit.lab import Expected
 from tacit.papers.min2024.images.nets import pictures_of
 from tacit.papers.min2024.images.training import trained_nets
 from tacit.papers.min2024.overtraining.claims import (
@@ -17,6 +18,7 @@ from tacit.papers.min2024.overtraining.claims import (
     claims,
     indicator,
     judging,
+    no_mnist,
     regret,
     stopped,
 )
@@ -156,22 +158,26 @@ def test_a_point_both_proved_and_broken_is_counted():
     assert judged(data)["sound"] == "differs"
 
 
-@pytest.mark.slow
-def test_mnist_beside_digits_is_told_where_it_is_missing_and_its_claims_have_their_own_ids(
-    monkeypatch,
-):
-    config = replace(SMOKE, mnist=True)
-    own = config.on_mnist()
-    assert (own.dataset, own.at, own.epochs) == ("mnist", config.mnist_at, max(config.mnist_at))
-    found = {claim.id: claim for claim in claims(world([[0.3, 0.3, 0.3], [0.4, 0.6, 0.45]]), own,
-                                                 new_bench(), "mnist.")}  # fmt: skip
+def test_mnist_has_settings_claims_and_a_regime_of_its_own():
+    own = replace(SMOKE, mnist=True).on_mnist()
+    assert (own.dataset, own.at, own.epochs) == ("mnist", SMOKE.mnist_at, max(SMOKE.mnist_at))
+    data = world([[0.3, 0.3, 0.3], [0.4, 0.6, 0.45]])
+    found = {claim.id: claim for claim in claims(data, own, new_bench(), "mnist.")}
     assert found["mnist.loses"].verdict == "as predicted"
     assert found["mnist.loses"].regime.startswith("shortened: 2000 of MNIST")
+    whole = replace(own, mnist_train=50_000)
+    assert "of MNIST's" not in next(claims(data, whole, new_bench(), "mnist.")).regime
+    missing = no_mnist("MNIST is not here", new_bench())
+    assert (missing.id, missing.expected) == ("mnist.loses", Expected(min=0.0))
+
+
+@pytest.mark.slow
+def test_mnist_beside_digits_is_told_where_it_is_missing(monkeypatch):
     monkeypatch.setattr(
         "tacit.papers.min2024.overtraining.exhibit.mnist_missing", lambda: "MNIST is not here"
     )
     said = []
-    outcome = run(config, new_bench(scale="smoke", said=said))
+    outcome = run(replace(SMOKE, mnist=True), new_bench(scale="smoke", said=said))
     last = outcome.claims[-1]
     assert (last.id, last.verdict) == ("mnist.loses", "not testable here")
     assert any("MNIST is not here" in line for line in said)
