@@ -11,6 +11,7 @@ be read: some change a reason and no verdict, or stand among equal values. Exit 
 from __future__ import annotations
 
 import io
+import keyword
 import os
 import shutil
 import subprocess
@@ -94,7 +95,7 @@ def is_sign(
     """A comparison, a sum of two values, or a word that is called, looked up or given by name."""
     if token.type == tokenize.OP:
         value = before.type in (tokenize.NAME, tokenize.NUMBER, tokenize.STRING)
-        ends = value and before.string not in ("return", "yield", "in", "and", "or", "not")
+        ends = value and not keyword.iskeyword(before.string)
         return token.string not in "+-" or ends or before.string in (")", "]")
     return token.type == tokenize.NAME and (before.string == "." or after.string in ("(", "="))
 

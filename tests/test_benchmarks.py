@@ -40,6 +40,7 @@ def test_each_sign_is_flipped_once_and_alone(tmp_path: Path) -> None:
         "    if a <= 2 and not -a:",
         "        return -a",
         "    return least([a]) + judge(Expected(max=1)) - values.max()",
+        "sign = a if told else -1",
     ]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     found = [(flip.line, flip.sign) for flip in flips(path)]
@@ -54,7 +55,7 @@ def test_each_sign_is_flipped_once_and_alone(tmp_path: Path) -> None:
     for flip in flips(path):
         changed = flip.text.splitlines()
         assert [k for k, line in enumerate(changed) if line != lines[k]] == [flip.line - 1]
-    texts = [flip.text.splitlines()[-1].strip() for flip in flips(path)][1:]
+    texts = [flip.text.splitlines()[-2].strip() for flip in flips(path)][1:]
     assert texts == [
         "return most([a]) + judge(Expected(max=1)) - values.max()",
         "return least([a]) - judge(Expected(max=1)) - values.max()",

@@ -335,14 +335,17 @@ def test_a_worker_keeps_to_one_core_and_ends_with_the_command_that_was_killed() 
         "from tacit.base.threads import cores\n"
         "from tacit.cli.several import _begin\n"
         "def hold(parent):\n    _begin(None, parent)\n"
-        "    open('cores.txt', 'w').write(str(cores()))\n    time.sleep(60)\n"
+        "    open('cores.new', 'w').write(str(cores()))\n    os.rename('cores.new', 'cores.txt')\n"
+        "    time.sleep(60)\n"
         "if __name__ == '__main__':\n"
         "    child = m.get_context('spawn').Process(target=hold, args=(os.getpid(),))\n"
-        "    child.start()\n    print(child.pid, flush=True)\n    time.sleep(5)\n    os._exit(9)\n"
+        "    child.start()\n    print(child.pid, flush=True)\n"
+        "    while not os.path.exists('cores.txt'):\n        time.sleep(0.1)\n"
+        "    time.sleep(1)\n    os._exit(9)\n"
     )
     Path("killed.py").write_text(script)
     done = subprocess.run(
-        [sys.executable, "killed.py"], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "killed.py"], capture_output=True, text=True, check=False, timeout=120
     )
     child = int(done.stdout)
     assert Path("cores.txt").read_text() == "1"

@@ -249,5 +249,6 @@ def test_each_finding_has_three_paragraphs_a_figure_its_command_and_what_would_r
     command = re.match(r"`tacit run ([^`]*)`", last)
     assert command is not None
     ids = [word for word in command[1].partition(" --")[0].split() if word]
+    assert ids, "which exhibit shows it"
     assert set(ids) <= set(catalogue().exhibits)
     assert "refute" in last

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,6 +18,7 @@ from tacit.attack import Ball
 from tacit.base.identity import identity_of
 from tacit.errors import CallError
 from tacit.nn import AlexNet
+from tacit.papers._shared.deep import DeepImages
 from tacit.papers.allenzhu2020.deep.settings import STAGES_SMOKE, Stages, regime_of
 from tacit.papers.allenzhu2020.deep.stages import STAGES, AsGood, accuracies, stage_recipe, staged
 from tacit.papers.allenzhu2020.fig2 import exhibit as fig2
@@ -25,6 +27,7 @@ from tacit.papers.allenzhu2020.fig2.settings import Turned
 from tacit.papers.allenzhu2020.fig11 import exhibit as fig11
 from tacit.papers.allenzhu2020.fig11.claims import claims as fig11_claims
 from tacit.papers.allenzhu2020.fig11.settings import Purified
+from tacit.train.deep.fit import Watch
 
 TINY = Stages(**STAGES_SMOKE | {"train": 128})
 
@@ -97,6 +100,30 @@ def test_what_ends_stage_3_is_known_by_the_net_and_not_by_its_last_digit():
     known = identity_of(AsGood([0.5, 0.75], "net"))
     assert identity_of(AsGood([0.5, 0.7498], "net")) == known
     assert identity_of(AsGood([0.5, 0.75], "another")) != known
+    assert (
+        AsGood.__call__ in AsGood([0.5, 0.75], "net").identity()
+    )  # another rule is another training
+
+
+def test_a_stage_3_that_ended_early_got_there_whatever_the_goal_is_measured_to_be_anew(monkeypatch):
+    config = replace(TINY, epochs=2)
+
+    def with_goal(goal: float):
+        def until(config: Stages, bench: object, images: DeepImages, first: nn.Module) -> Watch:
+            look = partial(accuracies, Ball(math.inf, 0.1, 1, 1.0), *images.tested(4, "cpu"), 0)
+            return Watch(look, AsGood([goal, goal], "net"))
+
+        monkeypatch.setattr("tacit.papers.allenzhu2020.deep.stages.until_as_good", until)
+
+    bench = new_bench(scale="smoke")
+    with_goal(0.0)
+    ended = staged(config, bench, 7)
+    assert (ended.epochs, ended.reached) == (1, True)
+    with_goal(2.0)
+    again = staged(config, bench, 7)  # from the store
+    assert (again.epochs, again.reached) == (1, True)
+    never = staged(config, new_bench(scale="smoke", seed=3), 7)  # trained anew
+    assert (never.epochs, never.reached) == (2, False)
 
 
 def test_the_regime_names_what_was_cut():

@@ -66,7 +66,10 @@ def staged(config: Stages, bench: Bench, layer: int) -> Staged:
     assert watch.enough is not None
     random = drawn_anew(layer, bench, copy.deepcopy(first).to("cpu")).freeze_below(1).eval()
     nets = {"random": random.to(bench.device), **{name: each.net for name, each in found.items()}}
-    return Staged(first, nets, len(looks) - 1, watch.enough(torch.from_numpy(looks[-1])))
+    epochs = len(looks) - 1
+    # a training from the store that ended early got there, though measured anew the goal be a noisy copy higher
+    early = epochs < adversarial.epochs
+    return Staged(first, nets, epochs, early or watch.enough(torch.from_numpy(looks[-1])))
 
 
 def stage_recipe(config: Stages, attacker: str = "") -> Recipe:
@@ -125,6 +128,6 @@ class AsGood:
         """Whether robust and clean accuracy both are as high."""
         return all(here >= there for here, there in zip(found.tolist(), self.goal, strict=True))
 
-    def identity(self) -> str:
-        """The net's."""
-        return self.net
+    def identity(self) -> tuple[object, ...]:
+        """The net's, and the rule by its code."""
+        return self.net, AsGood.__call__
