@@ -4,6 +4,7 @@ Each number against brute force or sampling, each claim in a made-up world in wh
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,16 +12,23 @@ import torch
 import xarray as xr
 
 from benches import verdicts
+from tacit.certify import radius
 from tacit.nets import linear_rule
-from tacit.papers._shared.assumptions import most_clusters, noise_term
+from tacit.papers._shared.assumptions import check_assumption, most_clusters, noise_term
+from tacit.papers.frei2023._shared.laws import log_above
 from tacit.papers.frei2023._shared.means import (
     largest,
     largest_overlap,
     leaning_mixture,
+    small_noise,
 )
 from tacit.papers.frei2023._shared.trained import PROOF_CONSTANT, eta_in_numbers, proof_eta
 from tacit.papers.frei2023.assumption import exhibit as assumption
 from tacit.papers.frei2023.assumption.edges import LEMMAS, edge, edges, used
+from tacit.papers.frei2023.lemma2_1 import exhibit as lemma2_1
+from tacit.papers.frei2023.lemma2_1.settings import Separator
+from tacit.papers.frei2023.nn1 import exhibit as nn1
+from tacit.papers.frei2023.nn1.settings import Neighbour
 
 
 def seeded(seed=0):
@@ -131,3 +139,98 @@ def test_example_1_as_it_is(bench):
     # the inequality, solved by bisection, at one of the places
     d = float(data.far[3])
     assert float(data.far_cosine[1, 1, 3]) == pytest.approx(largest_overlap(d, 4, 1.0) / d)
+
+
+# ---- Section 4.1.2
+
+
+@pytest.mark.parametrize("lean", [0.0, 3.0, -3.0])
+def test_the_laws_of_the_linear_model_by_sampling(lean):
+    """Both tails of the same Gaussians; the distance to the boundary is the certified radius."""
+    mixture = leaning_mixture(30, 4, 1.0, lean)
+    rule = linear_rule(mixture)
+    points = mixture.sample(40_000, seeded(4))
+    level = float(mixture.labels[0] * mixture.centres[0] @ rule.u) + 8.0
+    p = math.exp(log_above(mixture, level))
+    share = float((points.y * rule(points.x) > level).double().mean())
+    assert 0.05 < p < 0.5
+    assert abs(share - p) < 4 * math.sqrt(p * (1 - p) / 40_000)
+    some = points.y * rule(points.x) > 0
+    exact = radius(rule, points.x[some][:50], points.y[some][:50]).upper
+    length = (points.y * rule(points.x))[some][:50] / rule.u.norm()
+    torch.testing.assert_close(exact, length)
+
+
+def test_means_lean_as_far_as_the_assumption_admits_and_not_further():
+    for mixture in lemma2_1.leaning(2000, 6, small_noise(2000)):
+        assert check_assumption(mixture, 2000).holds
+        more = leaning_mixture(
+            2000, mixture.K, mixture.sd, 1.001 * check_assumption(mixture, 2000).overlap
+        )
+        assert not check_assumption(more, 2000).holds
+    u = {m.K: [] for m in lemma2_1.leaning(2000, 6, small_noise(2000))}
+    for m in lemma2_1.leaning(2000, 6, small_noise(2000)):
+        u[m.K].append(float(linear_rule(m).u.norm()) / math.sqrt(2000 * m.K))
+    assert all(math.sqrt(0.9) < least < 1 < most < math.sqrt(1.1) for most, least in u.values())
+
+
+def test_a_margin_or_a_length_that_grows_with_k_is_noticed(bench):
+    """The bars in a world where y w'x is of order k, or where ||w|| is that of one mean."""
+    judge = bench.claims("x", source="order", bar="ours: x", regime="inside: x")
+    config = Separator()
+    d = list(config.inside)
+    data = xr.Dataset(
+        {"bound": ("d", [-16.0] * 4), "margin": ("d", [-900.0] * 4), "length": ("d", [-900.0] * 4),
+         "gradient": ("d", [0.99] * 4)}, coords={"d": d},
+    )  # fmt: skip
+    names = ("margin", "length", "gradient")
+    assert verdicts(list(lemma2_1.linear_claims(data, config, judge))) == dict.fromkeys(
+        names, "holds"
+    )
+    for name, value in (("margin", -3.0), ("length", -3.0), ("gradient", 0.9)):
+        wrong = data.copy(deep=True)
+        wrong[name][2] = value
+        found = verdicts(list(lemma2_1.linear_claims(wrong, config, judge)))
+        assert found == dict.fromkeys(names, "holds") | {name: "differs"}
+    # means that all but coincide: y w'x is near k
+    close = leaning_mixture(2000, 6, small_noise(2000), 1900.0)
+    assert lemma2_1.section412([close], 2000)[0] > -1e-9
+    assert lemma2_1.section412([close], 2000)[1] > -1e-9
+    # and means that all but cancel: ||w|| is small
+    apart = leaning_mixture(2000, 6, small_noise(2000), -390.0)
+    assert lemma2_1.section412([apart], 2000)[2] < 0.5
+
+
+# ---- the nearest neighbour and the net
+
+
+def test_both_rules_are_right_and_neither_withstands_the_distance_of_two_inputs(bench):
+    config = replace(Neighbour(), repeats=4)
+    judge = bench.claims("x", source="order", bar="ours: x", regime="inside: x")
+    shape, dims = (3, 2, 4), ("d", "rule", "seed")
+    d = np.array(config.D)[:, None, None]
+    wobble = 1 + 1e-3 * np.random.default_rng(0).standard_normal(shape)
+    data = xr.Dataset(
+        {"right": (dims, np.full(shape, 999)), "longest": (dims, 0.72 * np.sqrt(d) * wobble)},
+        coords={"d": list(config.D), "rule": list(nn1.RULES)},
+    )
+    names = ("right.1-NN", "right.net", "enough")
+    assert verdicts(list(nn1.word_claims(data, config, judge))) == dict.fromkeys(names, "holds")
+    for rule in nn1.RULES:
+        wrong = data.copy(deep=True)
+        wrong.right.loc[{"rule": rule, "d": 2800, "seed": 1}] = 940
+        found = verdicts(list(nn1.word_claims(wrong, config, judge)))
+        assert found == dict.fromkeys(names, "holds") | {f"right.{rule}": "differs"}
+        wrong = data.copy(deep=True)
+        wrong.longest.loc[{"rule": rule, "d": 4000}] *= 2.5
+        found = verdicts(list(nn1.word_claims(wrong, config, judge)))
+        assert found == dict.fromkeys(names, "holds") | {"enough": "differs"}
+
+
+def test_fresh_points_are_those_of_the_rules(bench):
+    """All of 50 are right at a small noise, and the farthest point is no nearer than the median one."""
+    config = Neighbour(tests=3, fresh=50, repeats=1)
+    found = nn1.one_setting(100, 2, config, bench)
+    assert found.right.values.tolist() == [[50], [50]]
+    assert (found.longest >= found.radius).all()
+    assert (found.longest < math.sqrt(100)).all()
