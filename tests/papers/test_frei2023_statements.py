@@ -192,13 +192,18 @@ def test_a_margin_or_a_length_that_grows_with_k_is_noticed(bench):
         wrong[name][2] = value
         found = verdicts(list(lemma2_1.linear_claims(wrong, config, judge)))
         assert found == dict.fromkeys(names, "holds") | {name: "differs"}
-    # means that all but coincide: y w'x is near k
-    close = leaning_mixture(2000, 6, small_noise(2000), 1900.0)
-    assert lemma2_1.section412([close], 2000)[0] > -1e-9
-    assert lemma2_1.section412([close], 2000)[1] > -1e-9
-    # and means that all but cancel: ||w|| is small
-    apart = leaning_mixture(2000, 6, small_noise(2000), -390.0)
-    assert lemma2_1.section412([apart], 2000)[2] < 0.5
+
+
+def test_one_mixture_among_good_ones_decides():
+    """Means that all but coincide: y w'x is near k; means that all but cancel: ||w|| is small."""
+    good = leaning_mixture(2000, 6, small_noise(2000), 0.0)
+    close, apart = (leaning_mixture(2000, 6, small_noise(2000), lean) for lean in (1900.0, -390.0))
+    margin, length, least = lemma2_1.section412([good], 2000)
+    assert max(margin, length) < -1000
+    assert least == pytest.approx(1)
+    margin, length, least = lemma2_1.section412([good, close, apart], 2000)
+    assert min(margin, length) > -1e-9
+    assert least < 0.5
 
 
 # ---- the nearest neighbour and the net
