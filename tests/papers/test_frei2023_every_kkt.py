@@ -9,14 +9,17 @@ import torch
 import xarray as xr
 
 from benches import new_bench, verdicts
+from tacit.attack import frei2023_z
 from tacit.errors import CallError
 from tacit.nets import TwoLayerNet
 from tacit.papers._shared.assumptions import check_assumption, noise_term
+from tacit.papers.frei2023._shared.trained import proof_eta
 from tacit.papers.frei2023.every_kkt.claims import LEMMAS, claims
 from tacit.papers.frei2023.every_kkt.exhibit import group_sizes, reached
 from tacit.papers.frei2023.every_kkt.points import (
     NAMES,
     certificate,
+    flip_lemmas,
     kept,
     measured,
     nice,
@@ -131,6 +134,53 @@ def test_one_neuron_a_cluster_breaks_at_the_closed_form():
         assert all(0 < row[name] <= 1 for name, _ in LEMMAS)
 
 
+def test_lemmas_d6_to_d8_say_what_happens_at_eta_1_and_at_z():
+    """Each number against the net itself: on or off at x -+ eta u on both sides of its eta, N at x -+ z."""
+    mixture = mixture_of("opposed", APART, seeded())
+    train, test = mixture.sample(70, seeded(1)), mixture.sample(300, seeded(2))
+    point = reached(on_clusters(train, [[[0], [1]], [[2], [3]]]), train)
+    assert point is not None
+    fine = nice(test, train, mixture)
+    row, _ = measured(point, train, test, mixture, fine)
+    net, known, u = point.net, theory_of(mixture), frei2023_z(mixture)
+    x, y = test.x[fine], test.y[fine]
+    assert known.p == pytest.approx(0.98 * admitted_overlap(120, 4, 1e-3))
+    first = (2 * known.delta + known.p + 1) / (120 - known.delta - 4 * known.p - 4 * known.delta)
+
+    def all_on(eta):
+        return all(
+            bool(((x + sign * eta * u) @ net.w[j] + net.b[j] >= 0).all())
+            for j, sign in enumerate(net.v.sign().tolist())
+        )
+
+    assert 0 < row["D.6"] < 1
+    assert all_on(first)
+    assert all_on(row["D.6"] * first * (1 + 1e-9))
+    assert not all_on(row["D.6"] * first * (1 - 1e-6))
+    moved = net(x - proof_eta(mixture, 120) * y.unsqueeze(1) * u)
+    assert row["D.7"] == pytest.approx(-1 / float(moved[y > 0].max()))
+    assert row["D.8"] == pytest.approx(1 / float(moved[y < 0].min()))
+    assert max(row["D.7"], row["D.8"]) < 1
+
+
+def test_a_net_that_z_flips_to_less_than_one_breaks_lemmas_d7_and_d8():
+    """A tenth of the net: the same signs everywhere, so what flips still flips, and |N| is a tenth."""
+    mixture = mixture_of("opposed", APART, seeded())
+    train, test = mixture.sample(70, seeded(1)), mixture.sample(300, seeded(2))
+    point = reached(on_clusters(train, [[[0], [1]], [[2], [3]]]), train)
+    assert point is not None
+    fine, u, eta = nice(test, train, mixture), frei2023_z(mixture), proof_eta(mixture, 120)
+    small = replace(point.net, v=0.01 * point.net.v)
+    assert kept(small, test, u, eta) == 0
+    assert min(flip_lemmas(small, test, u, eta, fine).values()) > 1
+    still = flip_lemmas(small, test, u, 0.0, fine)
+    assert set(still.values()) == {math.inf}
+    assert all(math.isnan(v) for v in flip_lemmas(small, test, u, math.nan, fine).values())
+    none = flip_lemmas(small, test, u, eta, fine & (test.y > 0))
+    assert math.isnan(none["D.8"])
+    assert none["D.7"] > 1
+
+
 def test_an_overlap_has_no_group_size():
     mixture = mixture_of("mixed", SMALL, seeded())
     train = mixture.sample(70, seeded(1))
@@ -192,7 +242,7 @@ def world(*, holds: bool, config: EveryKkt) -> xr.Dataset:
             "eta": ((*dims, "cluster"), eta),
             "inside": (one, np.ones(shape[:2], dtype=bool)),
             "nice_set": (one, np.ones(shape[:2], dtype=bool)),
-            "nice_points": (one, np.ones(shape[:2])),
+            "nice_points": (one, np.full(shape[:2], 1.0 if holds else 0.99)),
             "overlap": (one, np.full(shape[:2], 1.7 if holds else 40.0)),
         },
         coords={"means": list(config.means), "start": list(STARTS)},
@@ -206,7 +256,8 @@ def judged(data, config=LAPTOP):
 def test_every_claim_holds_in_a_true_world_and_differs_in_a_false_one():
     true, false = (judged(world(holds=so, config=EveryKkt())) for so in (True, False))
     assert true.pop("certified") == false.pop("certified") == "holds"
-    assert len(true) == len(false) == 3 + 3 + 2 + 7
+    assert true.pop("lemma.D.5") == false.pop("lemma.D.5") == "vacuous"
+    assert len(true) == len(false) == 3 + 3 + 2 + 1 + 9
     assert set(true.values()) == {"holds", "as predicted"}
     assert set(false.values()) == {"differs", "not as predicted"}
 
@@ -242,6 +293,28 @@ def test_one_bad_kkt_point_of_many_is_enough():
     data = world(holds=True, config=LAPTOP)
     data["eta"][0, 0, 0, 0] *= 2
     assert judged(data)["groups"] == "not as predicted"
+
+
+def test_fresh_points_that_are_not_nice_are_held_against_the_lemma_on_every_data_set():
+    """20,000 points and a bound of 9e-4: 2 a data set are too few to refute it, 60 on one are enough."""
+    data = world(holds=True, config=LAPTOP)
+    data["nice_points"][:] = 1 - 2 / 20_000
+    assert judged(data)["lemma.A.13"] == "holds"
+    data["nice_points"][1, 2] = 1 - 60 / 20_000
+    assert judged(data)["lemma.A.13"] == "differs"
+    data["nice_set"][1, 2] = False  # of such a data set it says nothing
+    assert judged(data)["lemma.A.13"] == "holds"
+    data["nice_set"][:] = False
+    assert judged(data)["lemma.A.13"] == "not testable here"
+    empty = replace(LAPTOP, D=16, K=2)  # 4 n d^(-ln(d)/2) = 1.4
+    assert judged(world(holds=False, config=empty), empty)["lemma.A.13"] == "vacuous"
+
+
+def test_lemma_d5_is_arithmetic_inside_the_assumption_and_judged_outside():
+    for holds, verdict in ((True, "holds"), (False, "differs")):
+        data = world(holds=holds, config=LAPTOP)
+        data["inside"][0, 0] = False
+        assert judged(data)["lemma.D.5"] == verdict
 
 
 @pytest.mark.parametrize("name", ["stationarity", "slackness"])

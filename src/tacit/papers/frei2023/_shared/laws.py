@@ -48,6 +48,13 @@ def log_error(mixture: ClusterMixture) -> float:
     return float(logsumexp(log_ndtr(-margin.numpy()))) - math.log(mixture.K)
 
 
+def log_above(mixture: ClusterMixture, level: float) -> float:
+    """ln P(y u'x > level), exactly."""
+    u = linear_rule(mixture).u
+    short = (mixture.labels * (mixture.centres @ u) - level) / (mixture.sd * u.norm())
+    return float(logsumexp(log_ndtr(short.numpy()))) - math.log(mixture.K)
+
+
 def log_bound(d: float) -> float:
     """ln(2 d^(1 - ln(d)/2))."""
     return math.log(2) + (1 - math.log(d) / 2) * math.log(d)

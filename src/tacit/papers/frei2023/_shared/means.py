@@ -8,6 +8,7 @@ freedom: Gram-Schmidt of K Gaussian vectors of R^d (Bartlett 1933). So d = 10^12
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -60,11 +61,37 @@ def least_dimension(
     return high
 
 
-def small_noise(d: int) -> float:
+def largest(admits: Callable[[float], bool], most: float) -> float:
+    """The largest value in [0, most] that is admitted, where all below it are. What is found is admitted."""
+    if admits(most):
+        return most
+    low, high = 0.0, most
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if admits(middle) else (low, middle)
+    return low
+
+
+def largest_overlap(d: float, K: int, sigma: float) -> float:
+    """The largest p at which Assumption 2.2 admits K clusters, which it does at p = 0."""
+    return largest(lambda p: most_clusters(d, sigma, p) >= K, d)
+
+
+def leaning_mixture(d: int, K: int, sigma: float, lean: float) -> ClusterMixture:
+    """K means of norm sqrt(d) with y_q y_r <mu_q, mu_r> = lean for q != r, in coordinates of their span.
+
+    Of all means with products of that size, these have the longest u = sum_q y_q mu_q, or the shortest.
+    """
+    gram = torch.full((K, K), lean, dtype=torch.float64).fill_diagonal_(float(d))
+    mixture = cluster_mixture(torch.linalg.cholesky(gram), K // 2, sigma)
+    return replace(mixture, centres=mixture.labels.unsqueeze(1) * mixture.centres)
+
+
+def small_noise(d: float) -> float:
     """sigma = 1/sqrt(d), Example 1's second case."""
     return 1 / math.sqrt(d)
 
 
-def unit_noise(d: int) -> float:
+def unit_noise(d: float) -> float:
     """sigma = 1, Example 1's first case."""
     return 1.0

@@ -32,6 +32,7 @@ from tacit.train import FlowWarning, Until, gradient_flow
 SCOUT = 200  # points on which the alignment phase is scouted, where the start is small
 SMALL = 1e-3
 TOLERANCE = 0.02
+PROOF_CONSTANT = 13.0  # Lemma D.9's chain with its numbers: (0.2/0.85 c + 12.3) sqrt(1.1), c <= 1/2
 
 
 @dataclass(frozen=True)
@@ -161,20 +162,24 @@ def flip_etas(net: TwoLayerNet, x: Rows, y: Numbers, along: Float[Tensor, " h"])
 
 
 def proof_eta(mixture: ClusterMixture, d: int) -> float:
-    """eta_1 + eta_2 of Lemma D.7, where the sign flips:
+    """eta_1 + eta_2 of Lemma D.7, where the sign flips; NaN where the proof says nothing."""
+    known, k = check_assumption(mixture, d), mixture.K
+    rarer = min(mixture.K1, k - mixture.K1)
+    return eta_in_numbers(d, k, known.overlap, noise_term(d, mixture.sd), rarer)
+
+
+def eta_in_numbers(d: float, k: int, p: float, delta: float, rarer: int) -> float:
+    """eta_1 + eta_2 in numbers alone:
 
     eta_1 = (2 Delta + p + 1) / E,  eta_2 = 3 (3d + Delta + 1) (1 - 2c') / (E (1 - 3c') c k)  (Appendix D),
 
-    with E = d - Delta - kp - k Delta, c' = k (p + Delta + 1) / (d - Delta + 1) and c the rarer class's share
-    of the clusters. NaN where E or 1 - 3c' is not positive: the proof then says nothing.
+    with E = d - Delta - kp - k Delta, c' = k (p + Delta + 1) / (d - Delta + 1) and `rarer` = c k, the clusters of
+    the rarer class. NaN where E or 1 - 3c' is not positive: the proof then says nothing.
     """
-    known = check_assumption(mixture, d)
-    k, p, delta = mixture.K, known.overlap, noise_term(d, mixture.sd)
     room = d - delta - k * p - k * delta
     c_prime = k * (p + delta + 1) / (d - delta + 1)
     if not (room > 0 and 0 < c_prime < 1 / 3):
         return math.nan
-    rarer = min(mixture.K1, k - mixture.K1)
     one = (2 * delta + p + 1) / room
     two = 3 * (3 * d + delta + 1) * (1 - 2 * c_prime) / (room * (1 - 3 * c_prime) * rarer)
     return one + two

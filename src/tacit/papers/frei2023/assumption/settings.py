@@ -40,7 +40,7 @@ EXHIBITS = (
     Exhibit(
         id="frei2023.assumption",
         title="Who satisfies Assumption 2.2",
-        where="Section 2, Assumption 2.2 and Example 1; Appendix A.1",
+        where="Section 2, Assumption 2.2 and Example 1; Appendices A.1, A.2 and D",
         claim="the assumption admits k of order sqrt(d) (random means) or d (orthogonal, small noise)",
         scales={
             "smoke": Reach(per_decade=1, draws=3, D=(100,), K=(2,), datasets=3),

@@ -24,7 +24,7 @@ PROBES = 200
 TWICE = 2.0  # times sqrt(d/k)
 NAMES = (
     "stationarity", "slackness", "value", "neurons", "wrong", "kept_proof", "kept_twice", "median",
-    "longest", "A.10", "A.11", "A.12", "D.2", "D.3", "D.4",
+    "longest", "A.10", "A.11", "A.12", "D.2", "D.3", "D.4", "D.6", "D.7", "D.8",
 )  # fmt: skip
 
 
@@ -46,6 +46,11 @@ class Theory:
     def room(self) -> float:
         """E, which Lemma D.5 says is positive."""
         return self.d - self.delta - self.k * (self.p + self.delta)
+
+    @property
+    def turns_on(self) -> float:
+        """eta_1 = (2 Delta + p + 1)/E: from there on the other class's neurons are on (Lemma D.6)."""
+        return (2 * self.delta + self.p + 1) / self.room
 
     @property
     def least_output(self) -> float:
@@ -107,6 +112,7 @@ def measured(
         "median": float(etas.median()) / unit,
         "longest": float(medians.max()) / unit,
         **lemmas(point, train, test, mixture, fine),
+        **flip_lemmas(net, test, u, proof, fine),
     }
     return row, medians
 
@@ -131,6 +137,7 @@ def lemmas(
     D.2   the largest |N(x)| at nice points, over 2
     D.3   the most negative input at nice points over its bound
     D.4   the bound over |<w_j, u>|, the worst neuron
+    D.6   the least eta that turns a neuron j on at x + sign(v_j) eta u over eta_1, the worst of x and j
     """
     net, known = point.net, theory_of(mixture)
     positive = net.v > 0
@@ -153,7 +160,26 @@ def lemmas(
         "D.4": float((weight * known.room / across).max())
         if bool((across > 0).all())
         else math.inf,
+        "D.6": float((-inputs / across).max()) / known.turns_on
+        if bool((across > 0).all())
+        else math.inf,
     }
+
+
+def flip_lemmas(
+    net: TwoLayerNet, test: Samples, u: Tensor, eta: float, fine: Tensor
+) -> dict[str, float]:
+    """Lemmas D.7 and D.8: 1 over the least -y N(x - y eta u) at nice points of a class, at most 1 if they hold.
+
+    NaN for no eta, and where no point of the class is nice.
+    """
+    found = {}
+    for name, sign in (("D.7", 1), ("D.8", -1)):
+        mine = fine & (test.y == sign)
+        known = bool(mine.any()) and not math.isnan(eta)
+        least = float((-sign * net(test.x[mine] - sign * eta * u)).min()) if known else math.nan
+        found[name] = over(1.0, least) if known else math.nan
+    return found
 
 
 def over(bound: float, value: float) -> float:

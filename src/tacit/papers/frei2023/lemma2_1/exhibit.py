@@ -9,6 +9,14 @@ For given means the error has an exact law: y u'x is Gaussian in each cluster,
 Inside Assumption 2.2 that is far below the bound and below anything a sample can show, so the law is
 compared with the bound, and samples only with the law, outside, where they show errors; there the law passes the
 bound where sigma sqrt(K) is of the order of sqrt(d).
+
+Section 4.1.2 reads the same rule as w = u/d: w.h.p. 0 < y w'x <= O(1), and ||w|| = Omega(sqrt(k/d)), so that
+|u'x|/||u||, the distance to its boundary, is O(sqrt(d/k)). Appendix B's chain, read upwards, has the constants:
+
+    y u'x <= d + k (p + sigma sqrt(d) ln d) <= (11 d + 1)/10,    ||u||^2 >= k d - k^2 p >= 9/10 k d.
+
+They are held against exact laws for orthogonal means, and for means that all lean to one side as far as the
+assumption admits: these have the largest and the least y u'mu and ||u||.
 """
 
 import math
@@ -22,18 +30,27 @@ from matplotlib.figure import Figure
 
 from tacit.base.estimate import Certain
 from tacit.data import ClusterMixture
-from tacit.lab import Bench, Claim, Expected, Outcome
+from tacit.lab import Bench, Claim, Expected, Judge, Outcome
 from tacit.measure import proportion
 from tacit.nets import linear_rule
 from tacit.papers._shared.assumptions import check_assumption, most_clusters
 from tacit.papers._shared.fits import listed
 from tacit.papers._shared.panels import THEORY, interval_dots, rows
-from tacit.papers.frei2023._shared.laws import log_bound, log_error, off_law
-from tacit.papers.frei2023._shared.means import small_noise, spanned_mixture
+from tacit.papers.frei2023._shared.laws import log_above, log_bound, log_error, off_law
+from tacit.papers.frei2023._shared.means import (
+    largest_overlap,
+    leaning_mixture,
+    small_noise,
+    spanned_mixture,
+)
 from tacit.papers.frei2023._shared.settings import Means
 from tacit.papers.frei2023.lemma2_1.settings import Separator
 
 MEANS: tuple[Means, ...] = ("orthogonal", "sphere")
+GRADIENT = math.sqrt(0.9)  # of ||w|| / sqrt(k/d)
+LENGTH = (
+    1.1 + 1e-3
+) / GRADIENT  # of y u'x/||u|| over sqrt(d/k): 1/(10 d) is 1e-3 at most, d >= 100
 NAMES = {"orthogonal": "orthogonal", "sphere": "random"}
 
 
@@ -68,19 +85,42 @@ def outside(config: Separator, bench: Bench) -> xr.Dataset:
 
 
 def inside(config: Separator, bench: Bench) -> xr.Dataset:
-    """Law and bound at the largest K that the assumption admits, orthogonal means."""
+    """Law and bound at the largest K that the assumption admits, orthogonal means; Section 4.1.2 beside it."""
     found = []
     for d in config.inside:
         K = most_clusters(d, small_noise(d))
         mixture = spanned_mixture("orthogonal", d, K, small_noise(d), bench.generator("unused"))
-        assert check_assumption(mixture, d).holds
-        found.append([K, log_error(mixture), log_bound(d)])
-    names = ("most_K", "inside_law", "bound")
+        every = [mixture, *leaning(d, K, small_noise(d))]
+        assert all(check_assumption(one, d).holds for one in every)
+        found.append([K, log_error(mixture), log_bound(d), *section412(every, d)])
+    names = ("most_K", "inside_law", "bound", "margin", "length", "gradient")
     columns = np.array(found).T
     return xr.Dataset(
         {name: ("d", column) for name, column in zip(names, columns, strict=True)},
         coords={"d": list(config.inside)},
     )
+
+
+def leaning(d: int, K: int, sigma: float) -> list[ClusterMixture]:
+    """2 and K means that lean to either side as far as the assumption admits, but for rounding."""
+    return [
+        leaning_mixture(d, k, sigma, side * largest_overlap(d, k, sigma) * (1 - 1e-9))
+        for k in sorted({2, K})
+        for side in (1, -1)
+    ]
+
+
+def section412(every: list[ClusterMixture], d: int) -> tuple[float, float, float]:
+    """Of all means the largest ln P(y w'x > 11/10 + 1/(10 d)) and ln P(y u'x/||u|| > LENGTH sqrt(d/k)), and the
+    least ||w|| / sqrt(k/d)."""
+    sizes = [float(linear_rule(one).u.norm()) for one in every]
+    margin = max(log_above(one, (11 * d + 1) / 10) for one in every)
+    length = max(
+        log_above(one, LENGTH * math.sqrt(d / one.K) * size)
+        for one, size in zip(every, sizes, strict=True)
+    )
+    least = min(size / math.sqrt(one.K * d) for one, size in zip(every, sizes, strict=True))
+    return margin, length, least
 
 
 def claims(data: xr.Dataset, config: Separator, bench: Bench) -> Iterator[Claim]:
@@ -94,12 +134,36 @@ def claims(data: xr.Dataset, config: Separator, bench: Bench) -> Iterator[Claim]
     text = f"ln of the exact error over ln of the bound, the least of d = {listed(config.inside)}"
     yield judge("bound", text, Expected(min=1.0), least, any_size=True)
 
+    yield from linear_claims(data, config, judge)
+
     admitted = int(data.admitted.sum())
     side = f"outside: {admitted} of {data.admitted.size} settings at d = {config.D} satisfy Assumption 2.2"
     judge = judge.but(source="check", bar="ours: one percent of the points", regime=side)
     off = off_law(data.errors, config.n, np.exp(data.log_law))
     text = f"counted errors less the exact law, the farthest off of {data.errors.size} settings"
     yield judge("law", text, Expected(max=0.01), off)
+
+
+def linear_claims(data: xr.Dataset, config: Separator, judge: Judge) -> Iterator[Claim]:
+    """Section 4.1.2: y w'x = O(1), ||w|| = Omega(sqrt(k/d)), a flip at O(sqrt(d/k)); Appendix B's numbers."""
+    judge = judge.but(
+        where="Section 4.1.2, the linear model", source="order",
+        regime="inside: orthogonal means, and means that lean as far as Assumption 2.2 admits",
+    )  # fmt: skip
+    of, n = f"(d = {listed(config.inside)})", len(config.inside)
+    law = "y u'x is Gaussian in each cluster: a closed form"
+    for id, what, bar in (
+        ("margin", "ln P(y w'x > 11/10 + 1/(10 d))", "derived: Appendix B's chain and probability"),
+        ("length", f"ln P(y u'x/||u|| > {LENGTH:.4g} sqrt(d/k))",
+         "derived: 11/10 over sqrt(9/10), and Lemma 2.1's probability"),
+    ):  # fmt: skip
+        text = f"{what}, exactly, over ln of Lemma 2.1's bound, the least {of}"
+        found = Certain(float((data[id] / data.bound).min()), law, n)
+        yield judge(id, text, Expected(min=1.0), found, bar=bar, any_size=True)
+    text = f"||w|| over sqrt(k/d), the least {of}"
+    found = Certain(float(data.gradient.min()), "a formula in the means", n)
+    yield judge("gradient", text, Expected(min=GRADIENT), found, any_size=True,
+                bar="derived: k d - k^2 p >= 9/10 k d, by the assumption")  # fmt: skip
 
 
 def draw(data: xr.Dataset, config: Separator) -> Figure:

@@ -29,7 +29,7 @@ EXHIBITS = (
     Exhibit(
         id="frei2023.lemma2.1",
         title="The clusters are linearly separable",
-        where="Section 2, Lemma 2.1; Appendix B",
+        where="Section 2, Lemma 2.1; Section 4.1.2; Appendix B",
         claim="u = sum_q y_q mu_q classifies but for a probability of 2 d^(1 - ln(d)/2)",
         scales={
             "smoke": Separator(D=64, K=(4, 64), sigma=(1.0,), n=2000, inside=(1000, 2000)),

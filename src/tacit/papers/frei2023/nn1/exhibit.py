@@ -3,9 +3,14 @@
 Points of a cluster are O(1) apart, clusters sqrt(2d): 1-NN's boundary runs about halfway, at sqrt(d/2), while the
 trained net breaks at sqrt(d/k), sqrt(k/2) times earlier. Both are measured exactly on the same data: n = k ln^2 d
 training points, orthogonal means, fresh test points. The net is trained as in `frei2023.thm4.2`; its neurons
-merge into two, so that its radii are exact too.
+merge into two, so that its radii are exact too. Both classify a fresh point correctly w.h.p.: that is counted on
+`fresh` points a data set, which cost no radius.
+
+Two inputs of different labels are sqrt(2 + 2 sigma^2) sqrt(d) apart, so a perturbation of that length breaks any
+classifier with a small error (Section 4): the farthest point of either rule is held against it.
 """
 
+import math
 from collections.abc import Iterator
 from functools import partial
 
@@ -14,10 +19,11 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tacit.base.estimate import farthest
+from tacit.base.estimate import farthest, least
+from tacit.base.estimate import most as largest
 from tacit.certify import nearest_radius, radius
-from tacit.lab import Bench, Claim, Expected, Outcome
-from tacit.measure import mean_of
+from tacit.lab import Bench, Claim, Expected, Judge, Outcome
+from tacit.measure import mean_of, proportion
 from tacit.nets import NearestNeighbour
 from tacit.papers._shared.assumptions import check_assumption, most_clusters
 from tacit.papers._shared.fits import exponent, listed
@@ -27,6 +33,7 @@ from tacit.papers.frei2023._shared.trained import Setting, flowed, mixture_for, 
 from tacit.papers.frei2023.nn1.settings import Neighbour
 
 RULES = ("1-NN", "net")
+RIGHT = 0.99
 
 
 def run(config: Neighbour, bench: Bench) -> Outcome:
@@ -43,20 +50,32 @@ def run(config: Neighbour, bench: Bench) -> Outcome:
 
 
 def one_setting(D: int, K: int, config: Neighbour, bench: Bench) -> xr.Dataset:
-    """The median over test points of the radius of both rules, by data set."""
+    """The median and the largest radius of both rules over test points, and how many fresh ones are right."""
     setting = Setting(D, K, K // 2, small_noise(D), init=1e-6, log_loss=-50.0, h=20)
-    medians = np.empty((len(RULES), config.repeats))
+    shape = (len(RULES), config.repeats)
+    medians, longest, right = np.empty(shape), np.empty(shape), np.empty(shape, int)
     for i, seed in enumerate(bench.seeds(config.repeats)):
         stream = bench.generator("data", D, K, seed=seed)
         mixture = mixture_for(setting, stream)
         train, test = mixture.sample(setting.n, stream), mixture.sample(config.tests, stream)
         net, _ = flowed(start(D, setting.h, setting.init, stream), train, setting, bench.device)
-        nearest = nearest_radius(NearestNeighbour(train.x, train.y), test.x, test.y)
-        radii = nearest.upper, radius(net, test.x, test.y).upper
+        neighbour = NearestNeighbour(train.x, train.y)
+        radii = (
+            nearest_radius(neighbour, test.x, test.y).upper,
+            radius(net, test.x, test.y).upper,
+        )
         medians[:, i] = [float(r.median()) for r in radii]
+        longest[:, i] = [float(r.max()) for r in radii]
+        fresh = mixture.sample(config.fresh, bench.generator("fresh", D, K, seed=seed))
+        right[:, i] = [int((fresh.y * rule(fresh.x) > 0).sum()) for rule in (neighbour, net)]
     inside = check_assumption(mixture).holds
     return xr.Dataset(
-        {"radius": (("rule", "seed"), medians), "inside": ((), inside)},
+        {
+            "radius": (("rule", "seed"), medians),
+            "longest": (("rule", "seed"), longest),
+            "right": (("rule", "seed"), right),
+            "inside": ((), inside),
+        },
         coords={"rule": list(RULES), "seed": bench.seeds(config.repeats)},
     )
 
@@ -82,6 +101,8 @@ def claims(data: xr.Dataset, config: Neighbour, bench: Bench) -> Iterator[Claim]
     bar = f"derived: noise of length 1 over the length sqrt(d) of a mean, d = {min(d)}"
     yield judge("constant", text, Expected(max=min(d) ** -0.5), off, source="ours", bar=bar)
 
+    yield from word_claims(data, config, judge)
+
     most = most_clusters(config.at, small_noise(config.at))
     side = f"{'inside' if max(k) <= most else 'outside'}: d = {config.at} admits k <= {most}"
     judge = judge.but(regime=side, source="ours")
@@ -95,6 +116,24 @@ def claims(data: xr.Dataset, config: Neighbour, bench: Bench) -> Iterator[Claim]
     off = farthest(mean_of(row, of=len(k), over=over) for row in theory)
     text = "that ratio over sqrt(k/2) less 1 (farthest)"
     yield judge("ratio", text, Expected(max=0.05), off, bar="ours: five percent")
+
+
+def word_claims(data: xr.Dataset, config: Neighbour, judge: Judge) -> Iterator[Claim]:
+    """Both rules are right w.h.p.; neither withstands more than the distance of two inputs."""
+    sets = data.sizes["d"] * data.sizes["seed"]
+    for rule, name in (("1-NN", "1-NN"), ("net", "the trained net")):
+        counts = data.right.sel(rule=rule).values.flat
+        share = least(proportion(int(c), config.fresh, of=sets) for c in counts)
+        text = f"share of fresh points that {name} has right, the worst of {sets} data sets"
+        yield judge(f"right.{rule}", text, Expected(min=RIGHT), share, source="words",
+                    bar="ours: 99% of the points for w.h.p.")  # fmt: skip
+    rows = (data.longest / np.sqrt(data.d)).transpose("rule", "d", "seed").values
+    rows = rows.reshape(-1, data.sizes["seed"])
+    far = largest(mean_of(row, of=len(rows), over="data sets") for row in rows)
+    text = "radius over sqrt(d), the farthest test point of a data set, the more robust rule at the worst d"
+    bar = f"derived: two inputs of different labels are sqrt(2 + 2 sigma^2) sqrt(d) apart, d = {max(config.D)}"
+    yield judge("enough", text, Expected(max=math.sqrt(2 + 2 / max(config.D))), far,
+                where="Section 4, before Theorem 4.1", bar=bar)  # fmt: skip
 
 
 def draw(data: xr.Dataset, config: Neighbour) -> Figure:

@@ -11,13 +11,15 @@ from tacit.papers.frei2023._shared.settings import check_dimensions
 @dataclass(frozen=True)
 class Neighbour:
     """1-NN against the net trained on the same K ln^2 D points, sigma = 1/sqrt(D): over dimensions D at K
-    clusters, and over the `clusters` in `at` dimensions. `repeats` data sets, exact radii of `tests` points."""
+    clusters, and over the `clusters` in `at` dimensions. `repeats` data sets, with exact radii of `tests` points
+    and errors of `fresh` ones."""
 
     D: tuple[int, ...] = (2000, 2800, 4000)
     K: int = 6
     clusters: tuple[int, ...] = (2, 4, 8, 16)
     at: int = 500
     tests: int = 5
+    fresh: int = 1000
     repeats: int = 5
 
     def __post_init__(self) -> None:
@@ -28,6 +30,7 @@ class Neighbour:
         check_dimensions(self.D, (self.K,) * len(self.D))
         check_dimensions((self.at,) * len(self.clusters), self.clusters)
         check_at_least("tests", (self.tests,), 1)
+        check_at_least("fresh", (self.fresh,), 1)
         check_at_least("repeats", (self.repeats,), 1)
 
 
