@@ -337,6 +337,9 @@ def test_eps_judges_what_could_fail_and_names_a_size_for_the_rest(found, bench):
     assert (said["B10"].verdict, said["C10.8.sigma"].verdict) == ("vacuous", "vacuous")
     assert "could break it" in said["B10"].reason
     assert {said[id].verdict for id in ("B7.7", "C10.7", "B19", "C19")} == {"differs"}
+    # what follows from a row in one line is named there
+    named = {"B7.7": "B.9", "B14": "Corollary B.15", "C14": "Corollary C.15"}
+    assert all(said[id].where.endswith(name) for id, name in named.items())
     assert {said[id].verdict for id in ("B7.7.late", "C10.7.late", "B23", "C23")} == {"holds"}
     eps.draw(found.data, TINY)
 
