@@ -219,7 +219,7 @@ def test_ordered_pairs_are_those_of_two_loops_and_ties_count_both_ways(net, bloc
     else:
         problem = class_dynamics_of(start, mixture, samples)
     seen = problem.seen(carried(problem, 0.05, 12))
-    margin = seen.margin.clone()
+    margin = seen.margin - seen.margin.median()  # of both signs
     margin[3] = margin[9]  # a tie: their derivatives are not told, so the pair counts both ways
     seen = replace(seen, margin=margin)
     q, pull = margin.tolist(), (problem.log_pull(seen) + 0.1 * torch.arange(15)).tolist()
@@ -227,15 +227,19 @@ def test_ordered_pairs_are_those_of_two_loops_and_ties_count_both_ways(net, bloc
         type(problem), "log_pull", lambda *_: torch.tensor(pull, dtype=torch.float64)
     )
     found = ordered(problem, seen)
-    above, below = -math.inf, -math.inf
+    above, below, mended = -math.inf, -math.inf, -math.inf
     for i in range(15):
         for j in range(15):
             if q[i] >= q[j]:
                 gap, rise = q[i] - q[j], pull[j] - pull[i]
                 low = gap / 2 if net == "two" else math.log((math.exp(gap) + 2) / 3)
                 above, below = max(above, rise - gap), max(below, low - rise)
+                if q[i] + q[j] >= 0:
+                    mended = max(mended, low - rise)
     assert found["order_above"] == pytest.approx(above, abs=1e-12)
     assert found["order_below"] == pytest.approx(below, abs=1e-12)
+    if net == "two":
+        assert found["order_mended"] == pytest.approx(mended, abs=1e-12)
 
 
 def test_a_neuron_without_an_active_own_point_is_noticed(monkeypatch):
