@@ -327,7 +327,12 @@ def judged(data, bench, config=TINY):
 
 def test_eps_judges_what_could_fail_and_names_a_size_for_the_rest(found, bench):
     said = {claim.id: claim for claim in found.claims}
-    assert said["L1.limit"].verdict == "differs"  # whatever was measured
+    # a vector of k^20 Gaussians is sqrt(k^20) long, so it is k^-2.5 over eps: 2.8 at k = 3
+    assert said["L1.limit"].verdict == "differs"
+    part = 3**-2.5 / epsilon(3.0**20, 3, 3.0**14)
+    assert said["L1.limit"].measured == pytest.approx(part, rel=1e-3)
+    shorter = found.data.assign(largest_start=0.1 * found.data.largest_start)
+    assert judged(shorter, bench)["L1.limit"].verdict == "holds"
     # at n/k = 200 points eps is 1.2: foreign lambdas are below it, 63 eps is above any margin
     assert said["B7.8"].verdict == "holds"
     assert said["B7.3"].verdict == "vacuous"
@@ -443,6 +448,16 @@ def test_another_world_of_appendix_c_is_noticed(classes, bench, id, variable, va
     values[{values.dims[0]: 1}] = value
     after = class_judged(classes.data.assign({variable: values}), bench)[id].verdict
     assert after in ("differs", "not as predicted")
+
+
+def test_active_points_rarer_than_proposition_c3_promises_are_noticed(classes, bench):
+    many = replace(NET, draws=3000)
+    for reached, verdict in ((2500, "holds"), (3, "differs"), (26, "undecided")):
+        data = classes.data.assign(reached_many=((), reached))
+        said = {claim.id: claim for claim in class_claims.claims(data, many, bench)}
+        assert said["C3"].verdict == verdict
+        assert said["C3.limit"].reason.startswith("a derivation")
+    assert class_judged(classes.data, bench)["C3"].verdict == "holds"
 
 
 def test_neurons_that_nothing_moves_are_counted(bench, classes):
