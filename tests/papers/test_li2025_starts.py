@@ -5,11 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 import xarray as xr
 from scipy import stats
 
 from benches import new_bench, verdicts
 from tacit.papers.li2025._shared import starts as shared
+from tacit.papers.li2025._shared.coefficients import dynamics_of
+from tacit.papers.li2025._shared.compact import binary_net, compact_problem
 from tacit.papers.li2025._shared.starts import (
     activated,
     enough_points,
@@ -17,6 +20,7 @@ from tacit.papers.li2025._shared.starts import (
     least_below,
     promise,
 )
+from tacit.papers.li2025._shared.synthetic import binary_start, mixture_of
 from tacit.papers.li2025.lemma5 import claims as lemma5_claims
 from tacit.papers.li2025.lemma5 import exhibit as lemma5
 from tacit.papers.li2025.lemma5.draws import n_of_A12
@@ -90,6 +94,55 @@ def test_active_points_of_draws_are_those_of_points():
     found = activated(h, k, n, asked, 6000, rng) / 6000
     assert found == pytest.approx(reached / draws, abs=0.04)
     assert found == pytest.approx((1 - asked / 21) ** (h * k), abs=0.04)
+
+
+def test_signs_and_pairs_of_a_moment_are_what_loops_say():
+    stream = torch.Generator().manual_seed(4)
+    mixture = mixture_of(30, 4, 2, generator=stream)
+    samples = mixture.sample(15, stream)
+    net = binary_start(30, 2, 1e-2, 1e-2, stream)
+    problem = dynamics_of(net, mixture, samples)
+    at = problem.zero()
+    for _ in range(6):
+        at = problem.step(at, problem.seen(at), 0.05)
+    # a world in which one own and one foreign coefficient have the wrong sign
+    lam = at.lam.clone()
+    lam[0, 0], lam[0, 3] = -0.25, 0.125
+    at = replace(at, lam=lam)
+    seen = problem.seen(at)
+    row = lemma5.read(problem, at, seen, 6)
+    pairs = [(r, i) for r in range(4) for i in range(15)]
+    alike = {(r, i): bool(net.v[r].sign() == samples.y[i]) for r, i in pairs}
+    foreign = [float(at.sigma[r, i]) for r, i in pairs if not alike[r, i]]
+    assert row["own_negative"] == 0.25
+    assert row["foreign_positive"] == 0.125
+    assert row["foreign_zero"] == pytest.approx(sum(s == 0 for s in foreign) / len(foreign))
+    q, pull = seen.margin.tolist(), (1 / (1 + seen.margin.exp())).tolist()
+    gaps = [
+        (q[i] - q[j]) / 2 - math.log(pull[j] / pull[i])
+        for i in range(15) for j in range(15) if q[i] >= q[j]
+    ]  # fmt: skip
+    assert row["order_below"] == pytest.approx(max(gaps), abs=1e-12)
+
+
+def test_the_start_that_is_allowed_takes_of_its_bounds_what_loops_say(bench):
+    """k = 2, d = 1024, n = 128: the same stream, neuron by neuron."""
+    found = lemma5.inside(TINY, bench, 3)
+    d, n, m = 1024, 128, 2
+    eta = d**-2.0
+    stream = bench.generator("inside", seed=3)
+    problem = compact_problem(d, 2, 1, n, 4, stream)
+    start = binary_net(problem.rows, math.sqrt(eta / 32), stream, torch.float64)
+    most, slopes = 0.0, []
+    for x, y in zip(problem.train.x, problem.train.y, strict=True):
+        z = [float(w @ x + b) for w, b in zip(start.w, start.b, strict=True)]
+        most = max(most, *map(abs, z))
+        f = sum(float(v) * max(each, 0.0) for v, each in zip(start.v, z, strict=True))
+        slopes.append(1 / (1 + math.exp(float(y) * f)))
+    assert float(found.inside_A13) == pytest.approx(most / (eta * math.sqrt(d) / (n * m)))
+    part = max(max(slopes) / (2 / 3), (1 / 3) / min(slopes))
+    assert float(found.inside_A14) == pytest.approx(part)
+    assert part == pytest.approx(0.75, abs=0.01)  # l' is 1/2 or so at every point
 
 
 def test_the_promise_of_a12_is_half_of_its_limit_where_it_is_judged():
