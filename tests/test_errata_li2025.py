@@ -205,6 +205,27 @@ def test_f_FA_is_linear_along_the_attack_until_it_vanishes():
     assert torch.allclose(f, d * (1 - k * t.squeeze(1)), atol=1e-9)
 
 
+def test_fewer_neurons_than_remark_a5_wants_are_robust():
+    d, k = 3072, 10
+    mixture = sqrt_d_mixture(d, k, 5)
+    mu, root = mixture.centres, math.sqrt(d)
+    threshold = (1 - 1 / math.sqrt(2)) * d
+    for groups, at_centres in (
+        ([(0, 1), (2, 3), (4,)], 1 / 2),
+        ([(0, 1, 2, 3), (4,)], math.sqrt(1 / 8)),
+    ):
+        rows = [mu[list(group)].sum(0) for group in groups]
+        rows += [mu[[5 + j for j in group]].sum(0) for group in groups]
+        v = torch.tensor([1.0] * len(groups) + [-1.0] * len(groups), dtype=torch.float64)
+        net = TwoLayerNet(torch.stack(rows), v, torch.full_like(v, -threshold))
+        found = radius(net, mu, mixture.labels).lower / root
+        assert float(found.min()) == pytest.approx(at_centres, rel=1e-6)
+        assert at_centres > 1 / 3
+        if len(groups) == 3:
+            points = mixture.sample(500, seeded(0))
+            assert (radius(net, points.x, points.y).lower > root / 3).all()
+
+
 def cosines(net: TwoLayerNet, centres):
     """Of neurons with the centres of their own class, as (neuron, centre) pairs."""
     unit = torch.nn.functional.normalize

@@ -90,10 +90,11 @@ def test_thm_d_counts_follow_gaussian_laws(bench):
 
 def test_thm_d_at_the_papers_size(bench):
     outcome = thm_d.run(Biases(steps=4, n=8000), bench)
-    ours = {"D2.average", "D3.ties", "D3.negative"}
+    ours = {"D2.average", "D3.ties", "D3.negative", "A5.centre"}
     said = verdicts(outcome)
     assert {said[id] for id in ours} == {"as predicted"}
-    assert {said[id] for id in set(said) - ours} == {"holds"}
+    assert {said[id] for id in set(said) - ours - {"A5"}} == {"holds"}
+    assert said["A5"] == "differs"  # 3 neurons of a sign keep 5 clusters of a class robust
     assert set(outcome.nets) == {"f_avg", "f_dec"}
 
 
@@ -108,6 +109,52 @@ def test_thm_d_says_nothing_of_biases_where_none_is_accurate(bench):
     said = verdicts(thm_d.run(Biases(D=100, sigma=20.0, steps=2, n=200), bench))
     assert said["D1"] == "differs"
     assert not any(id.startswith("D2") for id in said)
+
+
+@pytest.mark.parametrize(("size", "K"), [(2, 6), (2, 8), (4, 16)])
+def test_shared_neurons_keep_the_radius_by_constrained_minimisation(size, K):
+    """At a centre: sqrt(d/(2g)) with g clusters a neuron, from many starts of a local search."""
+    config = Biases(D=400, K=K, K1=K // 2)
+    mixture = thm_d.spanned(config)
+    net = thm_d.shared_net(mixture, size)
+    groups = math.ceil(K // 2 / size)
+    assert net.v.tolist() == [1.0] * groups + [-1.0] * groups
+    x = mixture.centres[0]
+
+    def f(delta):
+        return float(net((x + torch.from_numpy(delta)).unsqueeze(0))) / 400
+
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(20):
+        start = rng.standard_normal(K) * 4 - 10 * (mixture.labels[:K] * 1.0).numpy() / math.sqrt(K)
+        end = minimize(
+            lambda delta: delta @ delta / 400,
+            start,
+            jac=lambda delta: 2 * delta / 400,
+            constraints={"type": "ineq", "fun": lambda delta: 1e-9 - f(delta)},
+            method="SLSQP",
+            options={"maxiter": 300},
+        )
+        if f(end.x) < 1e-6:
+            found.append(20 * math.sqrt(end.fun))
+    assert min(found) == pytest.approx(20 / math.sqrt(2 * size), rel=1e-3)
+
+
+def test_a_net_with_fewer_neurons_that_breaks_does_not_contradict_remark_a5(bench, monkeypatch):
+    """One neuron for all five clusters of a class: f_avg with biases, which sqrt(d)/3 breaks."""
+    config = Biases(steps=2, n=2000)
+    plain = thm_d.shared_net
+    monkeypatch.setattr(thm_d, "shared_net", lambda mixture, size: plain(mixture, 5))
+    said = verdicts(thm_d.run(config, bench))
+    assert (said["A5"], said["A5.centre"]) == ("holds", "not as predicted")
+
+
+def test_with_one_cluster_a_class_remark_a5_is_empty(bench):
+    found = {c.id: c for c in thm_d.run(Biases(K=2, K1=1, steps=2, n=200), bench).claims}
+    assert found["A5"].verdict == "vacuous"
+    assert "K = 3" in found["A5"].reason
+    assert "A5.centre" not in found
 
 
 def test_prop48_radius_by_constrained_minimisation(bench):

@@ -219,7 +219,7 @@ def test_ordered_pairs_are_those_of_two_loops_and_ties_count_both_ways(net, bloc
     else:
         problem = class_dynamics_of(start, mixture, samples)
     seen = problem.seen(carried(problem, 0.05, 12))
-    margin = seen.margin.clone()
+    margin = seen.margin - seen.margin.median()  # of both signs
     margin[3] = margin[9]  # a tie: their derivatives are not told, so the pair counts both ways
     seen = replace(seen, margin=margin)
     q, pull = margin.tolist(), (problem.log_pull(seen) + 0.1 * torch.arange(15)).tolist()
@@ -227,15 +227,19 @@ def test_ordered_pairs_are_those_of_two_loops_and_ties_count_both_ways(net, bloc
         type(problem), "log_pull", lambda *_: torch.tensor(pull, dtype=torch.float64)
     )
     found = ordered(problem, seen)
-    above, below = -math.inf, -math.inf
+    above, below, mended = -math.inf, -math.inf, -math.inf
     for i in range(15):
         for j in range(15):
             if q[i] >= q[j]:
                 gap, rise = q[i] - q[j], pull[j] - pull[i]
                 low = gap / 2 if net == "two" else math.log((math.exp(gap) + 2) / 3)
                 above, below = max(above, rise - gap), max(below, low - rise)
+                if q[i] + q[j] >= 0:
+                    mended = max(mended, low - rise)
     assert found["order_above"] == pytest.approx(above, abs=1e-12)
     assert found["order_below"] == pytest.approx(below, abs=1e-12)
+    if net == "two":
+        assert found["order_mended"] == pytest.approx(mended, abs=1e-12)
 
 
 def test_a_neuron_without_an_active_own_point_is_noticed(monkeypatch):
@@ -323,7 +327,12 @@ def judged(data, bench, config=TINY):
 
 def test_eps_judges_what_could_fail_and_names_a_size_for_the_rest(found, bench):
     said = {claim.id: claim for claim in found.claims}
-    assert said["L1.limit"].verdict == "differs"  # whatever was measured
+    # a vector of k^20 Gaussians is sqrt(k^20) long, so it is k^-2.5 over eps: 2.8 at k = 3
+    assert said["L1.limit"].verdict == "differs"
+    part = 3**-2.5 / epsilon(3.0**20, 3, 3.0**14)
+    assert said["L1.limit"].measured == pytest.approx(part, rel=1e-3)
+    shorter = found.data.assign(largest_start=0.1 * found.data.largest_start)
+    assert judged(shorter, bench)["L1.limit"].verdict == "holds"
     # at n/k = 200 points eps is 1.2: foreign lambdas are below it, 63 eps is above any margin
     assert said["B7.8"].verdict == "holds"
     assert said["B7.3"].verdict == "vacuous"
@@ -337,6 +346,9 @@ def test_eps_judges_what_could_fail_and_names_a_size_for_the_rest(found, bench):
     assert (said["B10"].verdict, said["C10.8.sigma"].verdict) == ("vacuous", "vacuous")
     assert "could break it" in said["B10"].reason
     assert {said[id].verdict for id in ("B7.7", "C10.7", "B19", "C19")} == {"differs"}
+    # what follows from a row in one line is named there
+    named = {"B7.7": "B.9", "B14": "Corollary B.15", "C14": "Corollary C.15"}
+    assert all(said[id].where.endswith(name) for id, name in named.items())
     assert {said[id].verdict for id in ("B7.7.late", "C10.7.late", "B23", "C23")} == {"holds"}
     eps.draw(found.data, TINY)
 
@@ -436,6 +448,16 @@ def test_another_world_of_appendix_c_is_noticed(classes, bench, id, variable, va
     values[{values.dims[0]: 1}] = value
     after = class_judged(classes.data.assign({variable: values}), bench)[id].verdict
     assert after in ("differs", "not as predicted")
+
+
+def test_active_points_rarer_than_proposition_c3_promises_are_noticed(classes, bench):
+    many = replace(NET, draws=3000)
+    for reached, verdict in ((2500, "holds"), (3, "differs"), (26, "undecided")):
+        data = classes.data.assign(reached_many=((), reached))
+        said = {claim.id: claim for claim in class_claims.claims(data, many, bench)}
+        assert said["C3"].verdict == verdict
+        assert said["C3.limit"].reason.startswith("a derivation")
+    assert class_judged(classes.data, bench)["C3"].verdict == "holds"
 
 
 def test_neurons_that_nothing_moves_are_counted(bench, classes):

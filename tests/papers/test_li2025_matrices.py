@@ -226,6 +226,12 @@ def test_both_labellings_have_their_claims_and_panels(bench):
     assert set(found) == {
         "own", "uniform", "nearly", "diagonal", "other", "off", "dead", "theory",
     }  # fmt: skip
+    of_labels = {2: ("own", "other"), TINY.k: ("diagonal", "off", "dead")}
+    for labels, ids in of_labels.items():
+        where = "Theorem 4.5, Figure 2a" if labels == 2 else "Theorem 4.7, Figure 2b"
+        assert {found[id].where for id in ids} == {where}
+        assert all(found[id].statement.startswith(f"{labels} labels") for id in ids)
+    assert found["theory"].where == "Theorems 4.5 and 4.7, Figure 2 (a, b)"
     assert outcome.data.mean_weight.dims == ("seed", "h", "feature", "label")
     # nets of several h on one data set are one
     assert (found["dead"].n, found["dead"].over) == (24, "neurons of 2 data sets")

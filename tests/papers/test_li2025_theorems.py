@@ -13,7 +13,7 @@ from benches import verdicts
 from tacit.certify import radius
 from tacit.data import Samples, cluster_mixture, orthogonal_centres
 from tacit.errors import CallError
-from tacit.lab import Judge
+from tacit.lab import Expected, Judge
 from tacit.measure import proportion
 from tacit.nets import MultiClassNet, TwoLayerNet, average_net
 from tacit.papers.li2025 import EXHIBITS
@@ -27,6 +27,7 @@ from tacit.papers.li2025.sweeps.sweep import (
     course,
     exponents,
     mean_of_finite,
+    on_path,
     over_settings,
     slope,
     swept,
@@ -34,6 +35,7 @@ from tacit.papers.li2025.sweeps.sweep import (
 from tacit.papers.li2025.thm4_5 import exhibit as thm4_5
 from tacit.papers.li2025.thm4_5.claims import in_all
 from tacit.papers.li2025.thm4_6 import exhibit as thm4_6
+from tacit.papers.li2025.thm4_7 import claims as claims_4_7
 from tacit.papers.li2025.thm4_7 import exhibit as thm4_7
 
 TINY = replace(SMOKE, d=(256, 1024), n0=64, n=(64, 128), points=8, test=100, starts=8)
@@ -275,6 +277,57 @@ def test_the_radius_scales_as_the_theorem_says(bench):
     assert claims["radius.d"].measured == pytest.approx(0.5, abs=0.05)
     assert (claims["radius.d"].n, claims["radius.d"].over) == (2, "seeds")
     assert all(claim.regime.startswith("outside: Assumption 4.3") for claim in claims.values())
+
+
+def power_laws(name, config, **powers):
+    """name_d, name_k, name_n: powers of the size with a little noise, for two seeds."""
+    return xr.Dataset(
+        {
+            f"{name}_{axis}": (
+                (axis, "seed"),
+                np.outer(np.array(getattr(config, axis), float) ** power, [1.0, 1.1])
+                ** [[1.0, 1.0001]],
+            )
+            for axis, power in powers.items()
+        },
+        {axis: list(getattr(config, axis)) for axis in powers},
+    )
+
+
+@pytest.mark.parametrize(
+    ("powers", "verdict"),
+    [
+        ({"k": 1.0, "n": -0.5, "d": 0.0}, "holds"),  # k / sqrt(n): k^-2.5 on the path
+        ({"k": 1.0, "n": 0.0, "d": 0.0}, "differs"),  # the noise that more points do not lessen
+        ({"k": 1.0, "n": -0.5, "d": 0.5}, "differs"),  # a distance of the order 1, not d^-1/2
+    ],
+)
+def test_a_distance_that_does_not_fall_on_the_assumptions_path_is_noticed(powers, verdict):
+    judge = Judge("here", "order", "ours: none", "outside: none")
+    data = power_laws("close", TINY, **powers)
+    claim = on_path("close.order", "close", "distance", Expected(max=0.0), data, judge)
+    assert claim.verdict == verdict
+    expected = powers["k"] + 10 * powers["d"] + 7 * powers["n"]
+    assert claim.measured == pytest.approx(expected, abs=0.01)
+    each = [slope(data[f"close_{axis}"], of=3) for axis in ("k", "d", "n")]
+    assert claim.interval[1] == pytest.approx(each[0].high + 10 * each[1].high + 7 * each[2].high)
+
+
+def test_one_neuron_that_learned_nothing_refutes_that_all_are_near(bench):
+    """Close in all trainings of TINY's settings, and then one of them with a neuron at 1."""
+    judge = Judge("here", "order", "ours: none", "outside: none")
+    data = power_laws("close", TINY, k=0.5, n=-0.5, d=0.0)
+    near = {f"close_most_{axis}": 0.3 + 0 * data[f"close_{axis}"] for axis in ("d", "k", "n")}
+    said = {c.id: c for c in claims_4_7.worst(data.assign(near), TINY, judge)}
+    assert said["close.order"].verdict == "holds"
+    assert said["close.worst"].verdict == "holds"
+    near["close_most_n"] = near["close_most_n"].copy()
+    near["close_most_n"][1, 0] = 1.0
+    after = {c.id: c for c in claims_4_7.worst(data.assign(near), TINY, judge)}["close.worst"]
+    assert (after.verdict, after.measured) == ("differs", 1.0)
+    nothing = {name: values * np.nan for name, values in near.items()}
+    ids = [c.id for c in claims_4_7.worst(data.assign(nothing), TINY, judge)]
+    assert ids == ["close.order"]
 
 
 def test_an_order_bounds_one_side():

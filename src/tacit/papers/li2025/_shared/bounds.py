@@ -184,6 +184,8 @@ def products(of: Size, at: Constants) -> Iterator[Row]:
         rows.append(("17", "outputs of other labels", of["foreign"], 1.0, lam))
     for id, name, found, times, most in sorted(rows, key=lambda row: row[0]):
         bound, where = np.full_like(found, times * eps), f"Lemma {at.letter}.{id.split('.')[0]}"
+        if id == "14":  # half of it, by the triangle inequality
+            where = f"{where}, Corollary {at.letter}.15"
         yield Row(f"{at.letter}{id}", name, f"{times:.3g} eps", where, found, bound, most, times)
 
     root, name = np.full_like(lam, math.sqrt(16 * of.k * eps)), "remembered noise in sqrt(d) w"
@@ -253,6 +255,8 @@ def unconditional(of: Size, at: Constants, judge: Judge) -> Iterator[Claim]:
     judge = judge.but(where=f"Lemma {at.induction}")
     id = at.induction.replace(".", "")
     low, high = (1 / 3, 2.0) if of.net == "two" else (1 / 2, 2.0 * of.k)
+    # Lemma B.9 is what property 7 leaves of the recursions: no indicator
+    first = "B.1, B.9" if of.net == "two" else "C.5"
     rows = (
         (f"{at.letter}21", f"largest |l'| over {high:g} exp(-(n/2k) sigma)", KEEPS,
          np.exp(of["pull_above"]).max(1) / high, f"Lemma {at.letter}.21", of.uneven),
@@ -263,7 +267,7 @@ def unconditional(of: Size, at: Constants, judge: Judge) -> Iterator[Claim]:
         (f"{id}.1.lower", "property 1: least sigma n/k - ln(eta t)/2", Expected(min=0.0),
          (of["sigma_least"] / share - np.log(t * of.eta) / 2).min(1), "", of.uneven),
         (f"{id}.7", "property 7: least share of active pairs of a neuron and a point of its label, t >= 1", ALL,
-         of["own_active"].min(1), f"Lemmas {at.induction}, {'B.1' if of.net == 'two' else 'C.5'}", of.because),
+         of["own_active"].min(1), f"Lemmas {at.induction}, {first}", of.because),
         (f"{id}.7.late", "property 7: the same from eta t = 1 on", ALL,
          np.where(of.late, of["own_active"], 1.0).min(1), "", ""),
         (f"{at.letter}23", "largest own lambda over 4 ln(t + 1), eta t >= 1", KEEPS,

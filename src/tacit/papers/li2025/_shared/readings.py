@@ -117,21 +117,27 @@ def ordered(problem: Net, seen: Seen | ClassSeen) -> dict[str, float]:
     """Lemmas B.6 and C.18, over all pairs with q_i >= q_j, with r = ln(l'_j/l'_i) and D = q_i - q_j.
 
     `order_above`: the largest r - D. `order_below`: the largest of D/2 - r (2 labels), ln((e^D + k - 1)/k) - r.
+    `order_mended` (2 labels): of D/2 - r where q_i + q_j >= 0.
     """
     q, by_q = seen.margin.sort()
     pull, k = problem.log_pull(seen)[by_q], problem.z.shape[1]  # type: ignore[arg-type]
-    above, below = q.new_tensor(-math.inf), q.new_tensor(-math.inf)
+    two = not isinstance(problem, ClassDynamics)
+    above, below, mended = (q.new_tensor(-math.inf) for _ in range(3))
     for some, pulls in zip(q.split(BLOCK), pull.split(BLOCK), strict=True):
         upto = int(torch.searchsorted(q, some[-1], right=True))  # no larger margin, and ties
         gap = some.unsqueeze(1) - q[:upto]
         rise = pull[:upto] - pulls.unsqueeze(1)
-        if isinstance(problem, ClassDynamics):
-            low = torch.logaddexp(gap, gap.new_tensor(math.log(k - 1))) - math.log(k)
-        else:
-            low = gap / 2
+        low = (
+            gap / 2 if two else torch.logaddexp(gap, gap.new_tensor(math.log(k - 1))) - math.log(k)
+        )
         above = torch.maximum(above, torch.where(gap >= 0, rise - gap, -math.inf).max())
-        below = torch.maximum(below, torch.where(gap >= 0, low - rise, -math.inf).max())
-    return {"order_above": float(above), "order_below": float(below)}
+        missed = torch.where(gap >= 0, low - rise, -math.inf)
+        below = torch.maximum(below, missed.max())
+        if two:
+            positive = some.unsqueeze(1) + q[:upto] >= 0
+            mended = torch.maximum(mended, torch.where(positive, missed, -math.inf).max())
+    found = {"order_above": float(above), "order_below": float(below)}
+    return found | {"order_mended": float(mended)} if two else found
 
 
 def parts_away(problem: Net, at: State) -> dict[str, float]:

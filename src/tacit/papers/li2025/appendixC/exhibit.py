@@ -31,8 +31,9 @@ from tacit.papers._shared.assumptions import missing_line
 from tacit.papers.li2025._shared.coefficients import ClassDynamics, class_dynamics_of, followed
 from tacit.papers.li2025._shared.compact import Problem, classes_net, compact_problem
 from tacit.papers.li2025._shared.readings import apart, first_begun, watched
+from tacit.papers.li2025._shared.starts import activated
 from tacit.papers.li2025._shared.synthetic import train_classes
-from tacit.papers.li2025.appendixC.claims import claims
+from tacit.papers.li2025.appendixC.claims import claims, n_of_C3
 from tacit.papers.li2025.appendixC.figure import draw as draw
 from tacit.papers.li2025.appendixC.settings import Classes
 
@@ -158,6 +159,7 @@ def starts(config: Classes, bench: Bench) -> xr.Dataset:
 def drawn(config: Classes, bench: Bench) -> xr.Dataset:
     """In how many of many starts each neuron has n/(3 k^3 h^2) active points or more in each cluster.
 
+    Once with the setting's n, and once with so many that Proposition C.3 promises something.
     Products of the kh first weights with points, in units of sigma_w sqrt(d): Gaussians of one variance, whose
     dependence over neurons, of the order 1/sqrt(d), is left out here.
     """
@@ -168,7 +170,9 @@ def drawn(config: Classes, bench: Bench) -> xr.Dataset:
         cluster = rng.integers(k, size=n)
         along = rng.standard_normal((h * k, k))[:, cluster] + rng.standard_normal((h * k, n))
         reached += int(((along >= 0) @ np.eye(k)[cluster]).min() >= n / (3 * k**3 * h**2))
-    return xr.Dataset({"reached": ((), reached)})
+    many = n_of_C3(config)
+    enough = activated(h * k, k, many, many / (3 * k**3 * h**2), config.draws, rng)
+    return xr.Dataset({"reached": ((), reached), "reached_many": ((), enough)})
 
 
 def inside(config: Classes, bench: Bench, seed: int) -> xr.Dataset:

@@ -2,8 +2,8 @@
 
 import xarray as xr
 
-from tacit.base.estimate import Certain
 from tacit.lab import Bench, Claim, Judge
+from tacit.papers._shared.universal import for_every
 from tacit.papers.li2025._shared.bounds import (
     KEEPS,
     Size,
@@ -20,6 +20,7 @@ LATE = "T <= exp(sqrt k), which is below 1/eta to k = 46,133"
 STEPS = "(21) in the proof needs eps below .0045, with k labels below .0011 at k = 3"
 INSIDE = "inside: Assumption 4.3 with constants 1, at the start"
 BOUND = "paper: the bound itself"
+POWERS = 20, 14  # of k, for d and n: twice those that Assumption 4.3 has for the least
 OURS = "ours: the paper's constants, with eps_hat for eps"
 LATE_START = "the largest start that Assumption 4.3 allows takes of the order of sqrt(d) steps to be forgotten"
 
@@ -37,7 +38,7 @@ def claims(data: xr.Dataset, config: Small, bench: Bench) -> tuple[Claim, ...]:
         found += bounds(products(whole, at), near, whole)
         with_hat = near.but(source="ours", bar=OURS)
         found += bounds(induction(whole, at, hat=True), with_hat, whole)
-    return (*found, start(judge))
+    return (*found, start(data, config, judge))
 
 
 def regime_of(of: Size) -> str:
@@ -56,15 +57,17 @@ def size_of(data: xr.Dataset, config: Small, net: str, name: str) -> Size:
     return Size(data, f"{net}_{name}_", net, config.k, float(d), n, float(d) ** -2, LATE_START)
 
 
-def start(judge: Judge) -> Claim:
-    """The proofs' sqrt(d) ||w(0)|| <= eps against eps = o(k^-2.5), as both grow."""
-    k, powers = 100, (20, 14)
-    d, n = float(k) ** powers[0], float(k) ** powers[1]
-    part = float(k) ** -2.5 / epsilon(d, k, n)
-    why = "sqrt(d) ||w(0)|| = d sigma_w (1 + O(ln d/sqrt d)) = k^-2.5, and eps by its formula"
+def start(data: xr.Dataset, config: Small, judge: Judge) -> Claim:
+    """The proofs' sqrt(d) ||w(0)|| <= eps of starts drawn at twice the assumption's powers of k."""
+    (d, n), (power, other) = sizes_of_start(config), POWERS
+    size = f"k = {config.k}, d = k^{power}, n = k^{other}"
+    part = data.largest_start / epsilon(d, config.k, n)
     because = "eta = 1/d^2 and sigma_w^2 = eta/k^5 make it k^-2.5, and eps is o(k^-2.5)"
-    text = f"sqrt(d) ||w(0)|| over eps for the largest start at k = {k}, d = k^{powers[0]}, n = k^{powers[1]}"
+    text = f"sqrt(d) ||w(0)|| over eps for the largest start at {size}"
     where = "Lemmas B.11, B.12, B.25 and C.25, the term of w(0)"
-    return judge(
-        "L1.limit", text, KEEPS, Certain(part, why), because=because, where=where, any_size=True
-    )
+    return for_every(judge.but(where=where), "L1.limit", text, KEEPS, part, because, "starts")
+
+
+def sizes_of_start(config: Small) -> tuple[float, float]:
+    """d and n at which sqrt(d) ||w(0)|| is held against eps."""
+    return float(config.k) ** POWERS[0], float(config.k) ** POWERS[1]

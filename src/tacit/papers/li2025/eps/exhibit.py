@@ -46,7 +46,7 @@ from tacit.papers.li2025._shared.coefficients import (
 from tacit.papers.li2025._shared.compact import binary_net, classes_net, compact_problem
 from tacit.papers.li2025._shared.lemmas import NETS
 from tacit.papers.li2025._shared.readings import first_begun, watched
-from tacit.papers.li2025.eps.claims import claims
+from tacit.papers.li2025.eps.claims import claims, sizes_of_start
 from tacit.papers.li2025.eps.figure import draw as draw
 from tacit.papers.li2025.eps.settings import Small
 
@@ -67,6 +67,7 @@ def run(config: Small, bench: Bench) -> Outcome:
             ]
             joined = xr.concat(found, "seed").rename(time=f"time_{size}")
             parts.append(joined.rename({name: f"{net}_{size}_{name}" for name in joined.data_vars}))
+    parts.append(bench.part("starts", partial(largest_starts, config, bench)))
     data = xr.merge(parts).assign_coords(seed=bench.seeds(config.repeats))
     return Outcome(data, claims(data, config, bench))
 
@@ -75,6 +76,18 @@ def start_size(d: float, k: int) -> tuple[float, float]:
     """eta = 1/d^2, and sigma_w of sigma_w^2 = eta/k^5."""
     eta = float(d) ** -2
     return eta, math.sqrt(eta * float(k) ** -5)
+
+
+def largest_starts(config: Small, bench: Bench) -> xr.Dataset:
+    """sqrt(d) ||w(0)|| of 2k neurons, the longest of each start, at the largest start that is allowed."""
+    d, _ = sizes_of_start(config)
+    _, sigma_w = start_size(d, config.k)
+    draws = []
+    for seed in bench.seeds(config.repeats):
+        stream = bench.generator("largest start", seed=seed)
+        rng = np.random.default_rng(int(torch.randint(2**62, (), generator=stream)))
+        draws.append(math.sqrt(d * rng.chisquare(d, 2 * config.k).max()) * sigma_w)
+    return xr.Dataset({"largest_start": ("start", np.array(draws))})
 
 
 def apart(config: Small, bench: Bench, net: str, stream: torch.Generator) -> tuple[Net, float]:

@@ -11,14 +11,16 @@ import xarray as xr
 
 from tacit.base.estimate import Certain, farthest
 from tacit.lab import Bench, Claim, Expected, Judge
-from tacit.measure import mean_of, proportion
+from tacit.measure import mean_of
 from tacit.papers._shared.universal import for_every
 from tacit.papers.li2025.lemma5.settings import Coefficients
+from tacit.papers.li2025.lemma5.start_claims import KEEPS, starts
 from tacit.papers.li2025.sweeps.sweep import epsilon
 
 SIZES = "d >= k^10, n >= k^7, eta <= 1/d^2"
+IDENTITY = "inside: an identity at any size"
 OUTSIDE = f"outside: Assumption 4.3 asks for {SIZES}, Lemma B.7 for T <= exp(sqrt k)"
-EXPECTED = {"most": Expected(max=1.0), "least": Expected(min=0.0), "all": Expected(min=1.0)}
+EXPECTED = {"most": KEEPS, "least": Expected(min=0.0), "all": Expected(min=1.0)}
 
 
 def claims(data: xr.Dataset, config: Coefficients, bench: Bench) -> tuple[Claim, ...]:
@@ -27,6 +29,8 @@ def claims(data: xr.Dataset, config: Coefficients, bench: Bench) -> tuple[Claim,
     judge = bench.claims("Lemma B.7", source="formula", bar=bar, regime=OUTSIDE)
     return (
         *identities(data, config, judge),
+        *signs(data, judge),
+        *ratios(data, judge),
         *starts(data, config, judge),
         *induction(data, config, judge),
         *growth(data, config, judge),
@@ -35,7 +39,7 @@ def claims(data: xr.Dataset, config: Coefficients, bench: Bench) -> tuple[Claim,
 
 def identities(data: xr.Dataset, config: Coefficients, judge: Judge) -> Iterator[Claim]:
     """Equations that hold to rounding, or do not: at any size."""
-    judge = judge.but(bar="ours: rounding", regime="inside: an identity at any size")
+    judge = judge.but(bar="ours: rounding", regime=IDENTITY)
     sign = "without y_i the negative neurons point away from their features; Appendix A.3 has l'_i with y_i"
     factor = f"q_hat is a mean over m neurons that each move by eta/(nm): {2 / config.m:.3g} of the printed step"
     rows = (
@@ -57,42 +61,42 @@ def identities(data: xr.Dataset, config: Coefficients, judge: Judge) -> Iterator
         yield judge(id, text, exact, found, because=because, where=where, any_size=True)
 
 
-def starts(data: xr.Dataset, config: Coefficients, judge: Judge) -> Iterator[Claim]:
-    """Propositions A.6 and A.12 at this size and in the limit, and Lemma B.1 inside the assumptions."""
-    d, k, n, m = config.d, config.k, config.n, config.m
-    rare = 8 * n**2 * d ** (-math.log(d) / 2) + 2 * k * (n / k) ** -math.log(n / k)
-    bar = f"paper: of all samples but {rare:.1g}, 8 n^2 d^(-ln(d)/2) + 2k (n/k)^(-ln(n/k))"
-    text = "seven properties of a sample, the largest part that one takes of its bound"
-    judge = judge.but(where="Proposition A.6")
-    worst = data.A6.max("property")
-    yield for_every(judge.but(bar=bar), "A6", text, EXPECTED["most"], worst, over="samples")
-
-    judge = judge.but(where="Proposition A.12")
-    law = (1 - math.ceil(n / (3 * k * m**2)) / (n / k + 1)) ** (2 * m * k)
-    reached = proportion(int(data.reached), config.starts, over="starts")
-    text = f"share of starts where each of {2 * m * k} pairs (neuron, cluster) has n/(3km^2) active points"
-    bar = "derived: their number is uniform on 0..n/k; 0.03 for uneven clusters (the paper promises < 0 here)"
-    yield judge(
-        "A12.law", text, Expected(value=law, tolerance=0.03), reached, source="ours", bar=bar
+def signs(data: xr.Dataset, judge: Judge) -> Iterator[Claim]:
+    """Corollary B.5 at every moment looked at, and at the last one as it is printed."""
+    judge = judge.but(where="Corollary B.5", bar="paper: the sign itself", regime=IDENTITY)
+    zero = (
+        "a point that never activates a neuron of the other label leaves 0 (at the start all are 0)"
     )
+    rows = (
+        ("B5.own", "the most negative own coefficient, with its sign turned", data.own_negative.max(), ""),
+        ("B5.foreign", "the most positive foreign coefficient", data.foreign_positive.max(), ""),
+        ("B5.printed", "share of foreign sigmas that are 0 at the end, if they are < 0",
+         data.foreign_zero.isel(time=-1).max(), zero),
+    )  # fmt: skip
+    for id, text, value, because in rows:
+        why = "a sign, true on any data or not"
+        found = Certain(float(value) + 0.0, why, data.sizes["time"])  # no -0
+        yield judge(id, text, Expected(max=0.0), found, because=because, any_size=True)
 
-    text = "the probability that each pair has n/(3km^2) active points, for m = k to infinity"
-    limit = Certain(math.exp(-2 / 3), "(1 - 1/(3m^2))^(2mk), the exact law")
-    bar = "paper: 1 - m^-0.01 - 2mk exp(-n/(9km^2)) goes to 1"
-    because = "the proof takes the least over 2m neurons where there are 2mk pairs"
-    sure, regime = Expected(value=1.0, tolerance=1e-3), "inside: m = k, n >= k^7"
-    yield judge(
-        "A12.limit", text, sure, limit, because=because, bar=bar, regime=regime, any_size=True
-    )
 
-    text = "share of pairs of a neuron and a point of its class that are active after one step"
-    excess = float(data.inside_A13.mean())
-    because = f"one step is too short for the largest start allowed, {excess:.2g} times what Lemma A.13 has"
-    sizes = f"k = {config.inside}, d = k^10, n = k^7, m = k, eta = 1/d^2, sigma_w^2 = eta/k^5"
+def ratios(data: xr.Dataset, judge: Judge) -> Iterator[Claim]:
+    """Lemma B.6 at every moment looked at, the start among them: as printed, and where it is true."""
     judge = judge.but(
-        where="Lemma 5.5, Lemma B.1", regime=f"inside: Assumption 4.3 with constants 1, {sizes}"
+        where="Lemma B.6",
+        bar="paper: the bound itself, and 1e-12 for rounding",
+        regime="inside: an inequality at any size",
     )
-    yield for_every(judge, "inside", text, EXPECTED["all"], data.inside_active, because, "starts")
+    negative = "false where q_i + q_j < 0, as it is for many pairs at the start"
+    rows = (
+        ("B6.upper", "ln(l'_j/l'_i) less q_i - q_j, for q_i >= q_j: the most", data.order_above, ""),
+        ("B6.lower.printed", "(q_i - q_j)/2 less ln(l'_j/l'_i), for q_i >= q_j: the most", data.order_below,
+         negative),
+        ("B6.lower", "(q_i - q_j)/2 less ln(l'_j/l'_i), for q_i >= |q_j|: the most", data.order_mended, ""),
+    )  # fmt: skip
+    for id, text, values, because in rows:
+        why = "an inequality, true of any margins or not"
+        found = Certain(float(values.max()), why, data.sizes["time"])
+        yield judge(id, text, Expected(max=1e-12), found, because=because, any_size=True)
 
 
 def induction(data: xr.Dataset, config: Coefficients, judge: Judge) -> Iterator[Claim]:

@@ -39,10 +39,11 @@ from tacit.papers.li2025._shared.coefficients import (
     biases,
     dynamics_of,
 )
-from tacit.papers.li2025._shared.compact import binary_net, compact_problem
-from tacit.papers.li2025._shared.readings import apart, estimated, reading_of
+from tacit.papers.li2025._shared.readings import apart, estimated, ordered, reading_of
 from tacit.papers.li2025._shared.synthetic import binary_start, mixture_of, train_binary
 from tacit.papers.li2025.lemma5.claims import claims
+from tacit.papers.li2025.lemma5.draws import inside as inside
+from tacit.papers.li2025.lemma5.draws import starts as starts
 from tacit.papers.li2025.lemma5.figure import draw as draw
 from tacit.papers.li2025.lemma5.settings import Coefficients
 from tacit.papers.li2025.sweeps.sweep import delta, growth
@@ -95,13 +96,25 @@ def followed(config: Coefficients, bench: Bench, seed: int) -> xr.Dataset:
     for t in bench.steps(range(config.T_long + 1), "steps"):
         seen = problem.seen(at)
         if t in looked:
-            rows.append(reading_of(problem, at, seen, t))
+            rows.append(read(problem, at, seen, t))
         if t < config.T_long:
             at = problem.step(at, seen, config.eta)
     rows += later(problem, at, config)
     data = xr.Dataset({name: ("time", np.array([row[name] for row in rows])) for name in rows[0]})
     data["A6"] = ("property", list(sample_properties(problem, samples).values()))
     return data.set_coords("t")
+
+
+def read(problem: Dynamics, at: State, seen: Seen, t: float) -> dict[str, float]:
+    """The lemmas' readings, Lemma B.6's pairs of points, and the signs of Corollary B.5."""
+    own, near = problem.own, problem.own_clusters
+    return {
+        **reading_of(problem, at, seen, t),
+        **ordered(problem, seen),
+        "own_negative": float(-torch.minimum(at.lam[near].min(), at.sigma[own].min())),
+        "foreign_positive": float(torch.maximum(at.lam[~near].max(), at.sigma[~own].max())),
+        "foreign_zero": float((at.sigma[~own] == 0).double().mean()),
+    }
 
 
 def compared(config: Coefficients, bench: Bench) -> xr.Dataset:
@@ -128,30 +141,6 @@ def compared(config: Coefficients, bench: Bench) -> xr.Dataset:
     return xr.Dataset(found | fixed, coords={"step": list(nets)})
 
 
-def starts(config: Coefficients, bench: Bench) -> xr.Dataset:
-    """In how many of many starts each neuron has n/(3km^2) active points or more in each cluster.
-
-    Only products with the 2m first weights count: the weights' k coordinates along the centres, the triangle that
-    Gram-Schmidt makes of the rest (Bartlett 1933, as in `compact`), and noises in those k + 2m coordinates.
-    """
-    d, k, n, h = config.d, config.k, config.n, 2 * config.m
-    rng = np.random.default_rng(int(torch.randint(2**62, (), generator=bench.generator("starts"))))
-    reached = 0
-    for _ in range(config.starts):
-        below = np.tril(rng.standard_normal((h, h)), -1)
-        w = np.hstack(
-            [
-                rng.standard_normal((h, k)),
-                below + np.diag(rng.chisquare(d - k - np.arange(h)) ** 0.5),
-            ]
-        )
-        x, z = rng.standard_normal((n, k + h)), rng.integers(k, size=n)
-        x[np.arange(n), z] += math.sqrt(d)
-        active = w @ x.T + rng.standard_normal((h, 1)) >= 0  # in units of sigma_w = sigma_b
-        reached += int((active @ np.eye(k)[z]).min() >= n / (3 * k * config.m**2))
-    return xr.Dataset({"reached": ((), reached)})
-
-
 def later(problem: Dynamics, at: State, config: Coefficients) -> list[dict[str, float]]:
     """The same recursions with steps that grow with the elapsed time, to eta t = late."""
     time, rows = config.eta * config.T_long, []
@@ -160,7 +149,7 @@ def later(problem: Dynamics, at: State, config: Coefficients) -> list[dict[str, 
         at = problem.step(at, problem.seen(at), STRIDE * time)
         time *= 1 + STRIDE
         if time >= due:
-            rows.append(reading_of(problem, at, problem.seen(at), time / config.eta))
+            rows.append(read(problem, at, problem.seen(at), time / config.eta))
             due *= 10 ** (1 / MOMENTS)
     return rows
 
@@ -213,24 +202,3 @@ def sample_properties(problem: Dynamics, samples: Samples) -> dict[str, float]:
         "A6_6": float(max(same.max() / (2 * d), d / 2 / same.min())),
         "A6_7": float((counts - share).abs().max()) / (math.sqrt(2 * share) * math.log(share)),
     }
-
-
-def inside(config: Coefficients, bench: Bench, seed: int) -> xr.Dataset:
-    """d = k^10, n = k^7, m = k, eta = 1/d^2, sigma_w^2 = eta/k^5: is each own neuron active after one step?"""
-    k = config.inside
-    d, n, m = k**10, k**7, k
-    eta = d**-2
-    sigma_w = math.sqrt(eta * k**-5)
-    stream = bench.generator("inside", seed=seed)
-    problem = compact_problem(d, k, (k + 1) // 2, n, 2 * m, stream)
-    start = binary_net(problem.rows, sigma_w, stream, torch.float64)
-    bound = eta * math.sqrt(d) / (n * m)
-    after = train_binary(start, problem.train, eta, 1).net
-    before, z = (net.w @ problem.train.x.T + biases(net).unsqueeze(1) for net in (start, after))
-    own = start.v.sign().unsqueeze(1) == problem.train.y
-    return xr.Dataset(
-        {
-            "inside_active": ((), float((z[own] >= 0).double().mean())),
-            "inside_A13": ((), float(before.abs().max()) / bound),
-        }
-    )

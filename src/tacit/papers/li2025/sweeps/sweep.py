@@ -40,6 +40,8 @@ Array = npt.NDArray[np.float64]
 
 STRIDE, AT_ONCE = 0.1, 5  # steps of a tenth of the elapsed time, five at a time
 NEAR = 0.05  # an exponent agrees within this
+PATH = {"k": 1, "d": 10, "n": 7}  # Assumption 4.3, with constants 1
+PATH_BAR = "derived: o(1) asks for a negative exponent, Omega(1) for one that is not; logarithms count as powers"
 EXPONENT_BAR = (
     "ours: a twentieth of a unit, a tenth of the exponent that tells sqrt(d) from sqrt(d/k)"
 )
@@ -119,12 +121,34 @@ def mean_of_finite(values: npt.ArrayLike, *, of: int = 1) -> Estimate:
     return mean_of(kept if kept.size else [math.nan], of=of)
 
 
-def slope(along: xr.DataArray) -> Estimate:
+def slope(along: xr.DataArray, *, of: int = 1) -> Estimate:
     """The exponent of `along` (axis, seed) in its axis, over the seeds that have a value in every setting."""
     (axis,) = (name for name in along.dims if name != "seed")
     values = along.transpose(axis, "seed").values
     kept = values[:, np.isfinite(values).all(0)]
-    return exponent(along[axis].values.tolist(), kept) if kept.size else mean_of([math.nan])
+    if not kept.size:
+        return mean_of([math.nan])
+    return exponent(along[axis].values.tolist(), kept, of=of)
+
+
+def path_exponent(name: str, data: xr.Dataset) -> Estimate:
+    """The exponent of k along d = k^10, n = k^7, if those of the sweeps add up; their intervals hold at once."""
+    parts = [(slope(data[f"{name}_{axis}"], of=len(PATH)), times) for axis, times in PATH.items()]
+    value, low, high = (
+        sum(times * getattr(each, end) for each, times in parts) for end in ("value", "low", "high")
+    )
+    return replace(parts[0][0], value=value, low=low, high=high, n=min(e.n for e, _ in parts))
+
+
+def on_path(
+    id: str, name: str, what: str, expected: Expected, data: xr.Dataset, judge: Judge
+) -> Claim:
+    """What a theorem calls o(1), or Omega(1), as d and n grow with k as fast as Assumption 4.3 asks at least."""
+    text = (
+        f"{what}: exponent of k along d = k^10, n = k^7, by those of k, d and n, one size at a time"
+    )
+    found = path_exponent(name, data)
+    return judge(id, text, expected, found, source="order", bar=PATH_BAR)
 
 
 def exponents(

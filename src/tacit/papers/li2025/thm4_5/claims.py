@@ -14,7 +14,14 @@ from tacit.base.estimate import farthest
 from tacit.lab import Bench, Claim, Expected, Judge
 from tacit.measure import mean_of, proportion
 from tacit.papers.li2025.sweeps.settings import Sweep
-from tacit.papers.li2025.sweeps.sweep import Array, exponents, growth, nearly_all, over_settings
+from tacit.papers.li2025.sweeps.sweep import (
+    Array,
+    exponents,
+    growth,
+    nearly_all,
+    on_path,
+    over_settings,
+)
 
 OUTSIDE = "outside: Assumption 4.3 asks for d >= k^10, n >= k^7, eta <= 1/d^2, the theorem for T <= exp(sqrt k)"
 WHERE = "Theorem 4.5, "
@@ -67,7 +74,18 @@ def radii(data: xr.Dataset, config: Sweep, judge: Judge) -> Iterator[Claim]:
 
 
 def weights(data: xr.Dataset, config: Sweep, judge: Judge) -> Iterator[Claim]:
-    """How far weights are from the averages, biases from zero, and lambda from its law."""
+    """How far weights are from the averages, biases from zero, and lambda from its law.
+
+    The theorem has sqrt(d) ||w - lambda sum_J mu_j/||mu_j||^2|| = o(1), lambda = Omega(1): so the ratio is o(1).
+    """
+    falls = Expected(max=0.0)
+    for id, name, what, expected in (
+        ("close.order", "close", "the distance of the farthest neuron, in units of lambda/sqrt(d)", falls),
+        ("bias.order", "bias", "the largest bias", falls),
+        ("lambda.order", "lam", "lambda", Expected(min=0.0)),
+    ):  # fmt: skip
+        yield on_path(id, name, what, expected, data, judge)
+
     text = "the sqrt(d) ||w - lambda sum_J mu_j/||mu_j||^2|| / lambda of the farthest neuron, about k/sqrt(2n)"
     yield from exponents("close", text, (("k", 1.0), ("n", -0.5), ("time", 0.0)), data, judge)
 

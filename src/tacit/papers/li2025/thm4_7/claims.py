@@ -14,6 +14,7 @@ import xarray as xr
 from tacit.base.estimate import farthest, least
 from tacit.lab import Bench, Claim, Expected, Judge, Part
 from tacit.measure import proportion
+from tacit.papers._shared.universal import for_every
 from tacit.papers.li2025.sweeps.settings import Sweep
 from tacit.papers.li2025.sweeps.sweep import (
     EXPONENT_BAR,
@@ -22,6 +23,7 @@ from tacit.papers.li2025.sweeps.sweep import (
     exponents,
     mean_of_finite,
     nearly_all,
+    on_path,
     over_settings,
 )
 
@@ -44,9 +46,30 @@ def claims(data: xr.Dataset, config: Sweep, bench: Bench) -> tuple[Claim, ...]:
     return (
         *exponents("radius", RADIUS, POWERS, data, judge, "min"),
         *exponents("close", CLOSE, (("k", 0.5), ("n", -0.5)), data, judge.but(where=f"{WHERE}2")),
+        *worst(data, config, judge.but(where=f"{WHERE}2")),
         *sizes(data, config, judge),
         *deaths(data, config, judge.but(where=f"{WHERE}2; Lemma C.5", regime=OUTSIDE)),
     )  # fmt: skip
+
+
+def worst(data: xr.Dataset, config: Sweep, judge: Judge) -> Iterator[Claim]:
+    """o(d^-1/2): the median neuron as d and n grow with k, and every neuron of each training ("for all j, r").
+
+    Each training is looked at once, where the theorem's window begins.
+    """
+    falls = Expected(max=0.0)
+    yield on_path("close.order", "close", CLOSE, falls, data, judge)
+    found = over_settings(config, AXES, 8.0).trainings(data, "close_most")
+    if found.size:
+        text = (
+            "sqrt(d) ||w_jr - lambda mu_j/||mu_j||^2|| / lambda of the worst neuron of a training"
+        )
+        because = "a neuron that learned nothing is at 1: the theorem has none, and dead says how many there are"
+        judge = judge.but(
+            bar="ours: o(1) is read as a half, half of what a neuron has that learned nothing"
+        )
+        half, each = Expected(max=0.5), xr.DataArray(found, dims="training")
+        yield for_every(judge, "close.worst", text, half, each, because)
 
 
 def sizes(data: xr.Dataset, config: Sweep, judge: Judge) -> Iterator[Claim]:

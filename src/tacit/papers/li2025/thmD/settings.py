@@ -35,7 +35,7 @@ EXHIBITS = (
     Exhibit(
         id="li2025.thmD",
         title="No bias makes averaging robust; decoupling is",
-        where="Appendix D, Theorems D.1 to D.3",
+        where="Appendix D, Theorems D.1 to D.3; Remark A.5",
         claim="f_avg breaks at the order sqrt(d/k) for all accurate biases, f_dec survives sqrt(d)/3",
         scales={
             "smoke": Biases(steps=4, n=2000),
