@@ -66,6 +66,7 @@ LONG = {
     "min2024.fig4",
     "min2024.fig4_mod10",
     "min2024.fig5",
+    "min2024.fig5_sgd",
     "min2024.fig6",
     "min2024.lemma1",
     "min2024.overstated",

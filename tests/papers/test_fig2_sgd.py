@@ -1,4 +1,4 @@
-"""min2024.fig2_sgd: the released loop and attack, beside the flow and beside a plain loop of torch's own."""
+"""min2024.fig2_sgd, fig5_sgd: the released loop and attack, beside the flow and a plain loop of torch's own."""
 
 import math
 from dataclasses import replace
@@ -29,7 +29,7 @@ def world(config: Released = SMALL, **changes) -> xr.Dataset:
     alpha, seed, p = list(config.alpha), [0, 1, 2], [1.0, 3.0]
     jitter = xr.DataArray([-1e-4, 0.0, 1e-4], dims="seed", coords={"seed": seed})
     noise = jitter + xr.DataArray([0.0, 1e-3], dims="alpha", coords={"alpha": alpha})
-    edge = xr.DataArray([0.5, math.sqrt(0.5)], dims="p", coords={"p": p})
+    edge = xr.DataArray([1 / math.sqrt(config.K), math.sqrt(0.5)], dims="p", coords={"p": p})
     radii = edge * (1 + noise) + xr.DataArray(np.zeros(10), dims="point")
     radius = xr.DataArray(list(config.radius), dims="radius")
     kept = (radii > radius).mean("point")
@@ -62,6 +62,40 @@ def test_the_paper_scale_is_the_released_config():
     assert len(paper.alpha) * len(paper.p) * paper.repeats == 30
     assert paper.regime.startswith("inside")
     assert replace(paper, epochs=10).regime.startswith("shortened: epochs = 10; 2,000 steps")
+    assert paper.regime.endswith("; 1 of the captions' 10 repeats of an alpha")
+
+
+TWICE = replace(SMALL, D=24, K=20, K1=8, h=40)
+
+
+def test_figure_5_is_the_same_loop_with_twice_the_subclasses():
+    """The settings of Appendix A.2, and otherwise those of Figure 2."""
+    two, five = (exhibit.scales for exhibit in EXHIBITS)
+    assert (five["paper"].K, five["paper"].K1) == (five["laptop"].K, five["laptop"].K1) == (20, 8)
+    assert replace(five["paper"], K=10, K1=6) == two["paper"]
+    assert five["paper"].regime.startswith("inside: the released config, 80,200 steps")
+    assert {exhibit.code for exhibit in EXHIBITS} == {"tacit.papers.min2024.fig2_sgd.exhibit"}
+    for config in five.values():  # smoke, too, is judged as Figure 5
+        config = replace(config, alpha=SMALL.alpha)
+        made = tuple(sgd.claims(world(config), config, new_bench()))
+        assert {c.where.split(" (")[0] for c in made if c.source != "check"} == {
+            "Appendix A.2, Figure 5"
+        }
+        assert "earlier" in verdicts(made)
+
+
+def test_at_k_20_the_worlds_are_figure_5s():
+    found = judged(world(TWICE), TWICE)
+    assert set(found.values()) == {"holds", "as predicted"}
+    assert set(found) - set(judged(world())) == {"earlier"}
+    # a net that breaks no earlier than Figure 2's refutes both what is said of its radius and of the comparison
+    late = {name: lambda a: xr.where(a.p == 1, 0.32 + 0 * a, a) for name in ("lower", "upper")}
+    found = judged(world(TWICE, **late), TWICE)
+    assert (found["earlier"], found["radius.p1"], found["radius.p3"]) == (
+        "differs",
+        "differs",
+        "holds",
+    )
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from scipy.integrate import solve_ivp
 
 from benches import new_bench, verdicts
 from tacit.errors import CallError
-from tacit.papers.min2024.after_thm2.exhibit import GROUPS, claims, follow, starts
+from tacit.papers.min2024.after_thm2.exhibit import GROUPS, SIGNS, claims, follow, starts
 from tacit.papers.min2024.after_thm2.settings import Trajectories
 
 SMALL = Trajectories(D=12, K=4, K1=2, p=(1.0, 3.0), n=8, times=6)
@@ -23,10 +24,16 @@ def drawn(config: Trajectories = SMALL) -> torch.Tensor:
 
 
 def test_neighbours_start_on_their_side_of_the_balls_edge():
+    """Of either class: the positive one has 6 centres, the negative one the last 4."""
     config = Trajectories(n=50)
     w = drawn(config)
-    u = w / w.norm(dim=-1, keepdim=True)
-    average = u[..., : config.K1].sum(-1) / math.sqrt(config.K1)
+    for side, own in ((0, slice(0, 6)), (1, slice(6, 10))):
+        u = w[side] / w[side].norm(dim=-1, keepdim=True)
+        sits_around_its_own(u, own, [k for k in range(10) if k not in range(own.start, own.stop)])
+
+
+def sits_around_its_own(u: torch.Tensor, own: slice, others: list[int]) -> None:
+    average = u[..., own].sum(-1) / math.sqrt(own.stop - own.start)
     for group, low, high in (
         ("inside", 0.95, 1),
         ("outside", 0.94, 0.95),
@@ -34,31 +41,36 @@ def test_neighbours_start_on_their_side_of_the_balls_edge():
     ):
         cosines = average[GROUPS.index(group)]
         assert ((low < cosines) & (cosines < high)).all()
-    assert (u[GROUPS.index("centre"), :, 0] > 0.95).all()
-    assert (u[GROUPS.index("outside, span"), :, config.K1 :].abs() < 1e-12).all()
+    assert (u[GROUPS.index("centre"), :, own.start] > 0.95).all()
+    assert (u[GROUPS.index("outside, span")][:, [*others, -1]].abs() < 1e-12).all()
     assert (u[GROUPS.index("outside"), :, -1] > 0.01).all()
 
 
 @pytest.mark.parametrize("p", [1.0, 3.0])
 def test_directions_follow_the_field_as_another_integrator_does(p: float):
-    """u' = P sum_k y_k p relu(z_k)^(p-1) x_k: Lemma 1 at eps -> 0."""
-    w0 = drawn()
-    found = follow(SMALL, w0, p)
-    K, K1 = SMALL.K, SMALL.K1
+    """u' = sign(v) P sum_k y_k p relu(z_k)^(p-1) x_k: Lemma 1 at eps -> 0, with classes of 3 and 2 centres."""
+    config = replace(SMALL, K=5, K1=3)
+    w0 = drawn(config)
+    found = follow(config, w0, p)
+    K, K1 = config.K, config.K1
     labels = np.where(np.arange(K) < K1, 1.0, -1.0)
     T = float(found["T"])
-    for group, neuron in ((0, 1), (2, 0), (4, 3)):
-        u0 = (w0[group, neuron] / w0[group, neuron].norm()).numpy()
+    for side, group, neuron in ((0, 0, 1), (0, 2, 0), (0, 4, 3), (1, 0, 1), (1, 2, 0), (1, 4, 3)):
+        u0 = (w0[side, group, neuron] / w0[side, group, neuron].norm()).numpy()
+        own = slice(0, K1) if side == 0 else slice(K1, K)
 
-        def field(_: float, u: np.ndarray) -> np.ndarray:
+        def field(_: float, u: np.ndarray, side: int = side) -> np.ndarray:
             z = u[:K]
-            pull = np.append(labels * p * (z > 0) * np.maximum(z, 0) ** (p - 1), 0.0)
+            pull = np.append(
+                (1 - 2 * side) * labels * p * (z > 0) * np.maximum(z, 0) ** (p - 1), 0.0
+            )
             return pull - (pull @ u) * u
 
         end = solve_ivp(field, (0, T), u0, rtol=1e-9, atol=1e-10, max_step=T / 200).y[:, -1]
-        at = found.isel(group=group, neuron=neuron, frame=SMALL.times - 1)
-        assert float(at.average) == pytest.approx(end[:K1].sum() / math.sqrt(K1), abs=5e-3)
-        assert float(at.centre) == pytest.approx(end[:K1].max(), abs=5e-3)
+        at = found.isel(sign=side, group=group, neuron=neuron, frame=config.times - 1)
+        length = math.sqrt(own.stop - own.start)
+        assert float(at.average) == pytest.approx(end[own].sum() / length, abs=5e-3)
+        assert float(at.centre) == pytest.approx(end[own].max(), abs=5e-3)
 
 
 def world(**told: float) -> xr.Dataset:
@@ -81,7 +93,7 @@ def world(**told: float) -> xr.Dataset:
     average[0, -1, 0], centre[1, -1, 0] = told.get("late", 0.9), told.get("late", 0.9)
     centre[0, -1, 0], average[1, -1, 0] = 0.4, 0.4
     dims = ("p", "frame", "group", "neuron")
-    return xr.Dataset(
+    one = xr.Dataset(
         {
             "average": (dims, average),
             "centre": (dims, centre),
@@ -90,6 +102,7 @@ def world(**told: float) -> xr.Dataset:
         },
         coords={"p": [1.0, 3.0], "group": list(GROUPS)},
     )
+    return xr.concat([one, one], xr.Variable("sign", list(SIGNS)), data_vars=["average", "centre"])
 
 
 def judged(data: xr.Dataset) -> dict[str, str]:
@@ -115,7 +128,17 @@ def test_in_the_papers_world_everything_holds():
     ],
 )
 def test_each_claim_turns_in_a_world_of_its_own(told: dict[str, float], claim: str):
-    assert judged(world(**told))[claim] in ("differs", "not as predicted")
+    here = judged(world(**told))
+    for id in (claim, f"negative.{claim}"):
+        assert here[id] in ("differs", "not as predicted")
+    # what the negative neurons do is no business of the positive ones, and the other way round
+    for liar, prefix in (("+", ""), ("-", "negative.")):
+        data = world()
+        data = xr.where(data.sign == liar, world(**told), data, keep_attrs=True)
+        data = data.assign(time=world().time, T=world()["T"])
+        wrong = {id for id, v in judged(data).items() if v not in ("holds", "as predicted")}
+        assert prefix + claim in wrong
+        assert all(id.startswith("negative.") == bool(prefix) for id in wrong)
 
 
 @pytest.mark.parametrize(
@@ -123,30 +146,37 @@ def test_each_claim_turns_in_a_world_of_its_own(told: dict[str, float], claim: s
     [("outside", 0.96, "average.p3"), ("random", 0.96, "random.ball"), ("random", 0.2, "random.closer"),
      ("centre", 0.9, "centre.p3"), ("outside, span", 0.96, "average.span")],
 )  # fmt: skip
-def test_one_neuron_at_one_of_several_powers_refutes_a_claim(group: str, end: float, claim: str):
+@pytest.mark.parametrize(("sign", "prefix"), [("+", ""), ("-", "negative.")])
+def test_one_neuron_at_one_of_several_powers_refutes_a_claim(
+    group: str, end: float, claim: str, sign: str, prefix: str
+):
     """The claims are of every start at every p: at p = 4 the first of forty leaves, or enters."""
     config = Trajectories(n=40, p=(1.0, 3.0, 4.0), times=2)
     data = world()
     data = xr.concat([data, data.isel(p=[1]).assign_coords(p=[4.0])], "p")
     name = "centre" if group == "centre" else "average"
-    data[name].loc[{"p": 4.0, "group": group, "frame": 1, "neuron": 0}] = end
+    data[name].loc[{"p": 4.0, "sign": sign, "group": group, "frame": 1, "neuron": 0}] = end
     made = {c.id: c for c in claims(data, config, new_bench(scale="laptop"))}
+    claim = prefix + claim
     assert made[claim].verdict in ("differs", "not as predicted")
-    others = {c.verdict for id, c in made.items() if id not in (claim, "random.closer")}
+    mine = (claim, f"{prefix}random.closer")
+    others = {c.verdict for id, c in made.items() if id not in mine}
     assert others <= {"holds", "as predicted"}
-    if claim == "average.p3":
+    if claim.endswith("average.p3"):
         assert "2% of these neighbours enter" in made[claim].reason
 
 
 def test_random_starts_have_no_side():
-    first = drawn()[0]
-    assert abs(float(first[:, :-1].mean())) < 4 / math.sqrt(3 * SMALL.D * first[:, :-1].numel())
+    for first in drawn()[:, 0]:
+        assert abs(float(first[:, :-1].mean())) < 4 / math.sqrt(3 * SMALL.D * first[:, :-1].numel())
 
 
 @pytest.mark.parametrize(
     ("settings", "line"),
     [
         ({"K1": 1}, "with one centre it is the average"),
+        ({"K1": 9}, "with one centre it is the average"),
+        ({"K1": 2, "delta": 0.07}, "delta=0.07"),
         ({"D": 10}, "neighbours outside the span are followed"),
         ({"delta": 0.2}, "delta=0.2"),
         ({"eps": 0.1}, "the statements are for a small start"),

@@ -1,10 +1,12 @@
 """Lemma 1, Lemmas 4 to 6 and Theorem 2 of min2024 against independent computations."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
@@ -14,6 +16,7 @@ from tacit.errors import CallError
 from tacit.measure import alignment_field
 from tacit.nets import TwoLayerNet
 from tacit.papers.min2024.lemma1 import exhibit as lemma1
+from tacit.papers.min2024.lemma1.balance import LOOKS, balance_claims, descended
 from tacit.papers.min2024.lemma1.settings import EarlyPhase
 from tacit.papers.min2024.thm2 import exhibit as thm2
 from tacit.papers.min2024.thm2 import lemma5
@@ -262,7 +265,8 @@ def test_the_second_difference_of_lemma_5_is_its_second_derivative():
 # Lemma 1
 
 
-SMALL = EarlyPhase(D=6, K=4, K1=2, h=8, p=(1.0, 3.0), eps=(1e-2, 1e-3), times=4, repeats=3)
+SMALL = EarlyPhase(D=6, K=4, K1=2, h=8, p=(1.0, 3.0), eps=(1e-2, 1e-3), times=4, repeats=3,
+                   step=(0.02, 0.01), until=10.0)  # fmt: skip
 
 
 def reference(start, x, y, loss, times):
@@ -354,6 +358,66 @@ def test_lemma_1_holds_and_differs_for_the_logistic_loss_as_printed(bench):
     data.error[{"seed": 0}] += 2.0
     assert verdicts(tuple(lemma1.claims(data, SMALL, bench)))["error"] == "differs"
     assert lemma1.draw(outcome.data, SMALL).axes
+
+
+def kept_by(config, bench, p, change=lambda net: net, losses=lemma1.LOSSES):
+    starts = [change(net) for net in lemma1.begun(config, bench, p)]
+    return descended(config, starts, *lemma1.simplified(config), losses)
+
+
+@pytest.mark.parametrize("p", [1.0, 3.0])
+def test_the_drift_of_the_balance_is_what_the_steps_add(bench, p):
+    """By autograd and a plain loop: eta^2 (|dL/dw|^2 - (dL/dv)^2) summed, to the last digits."""
+    config = replace(SMALL, step=(0.05, 0.025), until=6.0)
+    found = kept_by(config, bench, p, losses=("exp",)).isel(loss=0, seed=0)
+    x, y = lemma1.simplified(config)
+    start = lemma1.begun(config, bench, p)[0]
+    for k, step in enumerate(config.step):
+        w, v = start.w.clone().requires_grad_(), start.v.clone().requires_grad_()
+        added, count, most = torch.zeros_like(v), round(config.until / step), 0.0
+        looks = set(np.linspace(0, count, LOOKS).round().astype(int).tolist())
+        for n in range(1, count + 1):
+            f = ((x @ w.T).clamp_min(0) ** p * w.norm(dim=1) ** (1 - p)) @ v
+            by_w, by_v = torch.autograd.grad(torch.exp(-y * f).sum(), (w, v))
+            with torch.no_grad():
+                w -= step * by_w
+                v -= step * by_v
+                added += step**2 * (by_w.square().sum(1) - by_v.square())
+            if n in looks:
+                most = max(most, float(added.abs().max()))
+        balance = (w.square().sum(1) - v.square()).detach()
+        torch.testing.assert_close(balance, added, rtol=1e-6, atol=1e-12)
+        assert float(found.drift[k]) == pytest.approx(most, rel=1e-6)
+
+
+def balance_verdicts(config, bench, change=lambda net: net):
+    found = xr.concat([kept_by(config, bench, p, change) for p in config.p], "p")
+    found = found.assign_coords(p=list(config.p), loss=list(lemma1.LOSSES))
+    judge = bench.claims("there", source="formula", bar="paper: so", regime="inside: so")
+    return verdicts(tuple(balance_claims(judge, found, config)))
+
+
+def test_balance_and_signs_stay_and_where_they_do_not_the_claims_say_so(bench):
+    """A second layer that stands still has no balance to keep; one that starts too small changes its signs."""
+    config = replace(SMALL, p=(1.0, 3.0), repeats=6)
+    assert balance_verdicts(config, bench) == {"balanced": "holds", "signs": "holds"}
+    fixed = balance_verdicts(config, bench, lambda net: replace(net, fixed_v=True))
+    assert fixed["balanced"] == "differs"
+    small = balance_verdicts(config, bench, lambda net: replace(net, v=0.1 * net.v))
+    assert small["signs"] == "differs"
+
+
+def test_one_drift_that_stays_or_one_sign_refutes_them(bench):
+    config = replace(SMALL, p=(1.0, 3.0), repeats=6)
+    found = xr.concat([kept_by(config, bench, p) for p in config.p], "p")
+    found = found.assign_coords(p=list(config.p), loss=list(lemma1.LOSSES))
+    judge = bench.claims("there", source="formula", bar="paper: so", regime="inside: so")
+    for where in ({"p": 1, "loss": 0}, {"p": 0, "loss": 1}):
+        still, turned = found.copy(deep=True), found.copy(deep=True)
+        still.drift[where] += 10 * still.drift[where].max()  # as much at every step
+        turned.sign_kept[{**where, "seed": 3, "step": 1}] = -0.1
+        assert verdicts(tuple(balance_claims(judge, still, config)))["balanced"] == "differs"
+        assert verdicts(tuple(balance_claims(judge, turned, config)))["signs"] == "differs"
 
 
 @given(st.integers(1, 8), st.floats(1, 6), st.integers(0, 10**6))

@@ -356,7 +356,7 @@ def test_in_a_world_where_the_limits_do_not_commute_every_claim_says_so():
     found = judged(made_up(RISING))
     poster = {id: v for id, v in found.items() if id.startswith("poster.")}
     assert len(poster) == 6
-    assert set(poster.values()) == {"differs"}
+    assert set(poster.values()) == {"not as predicted"}
     assert {v for id, v in found.items() if id.startswith("rises.")} == {"as predicted"}
     assert found["control.still"] == "as predicted"
     assert found["control.equal"] == "holds"
@@ -369,7 +369,7 @@ def test_in_the_posters_world_every_claim_says_the_opposite():
         (2.0, 2.0, 2.0, 2.0, 1.99, 1.7), still=2.3, equal=2.3, rise=0.3, gap=0.5, fitted=0.2
     )
     found = judged(data)
-    assert {v for id, v in found.items() if id.startswith("poster.")} == {"holds"}
+    assert {v for id, v in found.items() if id.startswith("poster.")} == {"as predicted"}
     assert {v for id, v in found.items() if id.startswith("rises.")} == {"not as predicted"}
     assert found["control.still"] == "not as predicted"
     assert found["control.equal"] == "differs"
@@ -428,7 +428,24 @@ def test_what_is_cut_neither_rises_nor_falls():
     found = {claim.id: claim for claim in claims(data, LAPTOP, new_bench())}
     members = {part.id: part.measured for part in found["poster.1e-70"].members}
     assert members[LAPTOP.settings[0].name] == pytest.approx((4 * 3.4 + 8) / 5, abs=0.02)
-    assert found["poster.1e-70"].verdict == "differs"
+    assert found["poster.1e-70"].verdict == "not as predicted"
+
+
+def test_only_the_balanced_mixture_is_judged_by_the_posters_words():
+    """Unequal counts contradict no sentence of the poster; equal ones, sampled with noise, can."""
+    made = {claim.id: claim for claim in claims(made_up(RISING), LAPTOP, new_bench())}
+    assert {id for id, c in made.items() if c.source == "words"} == {"control.equal"}
+    balanced = made["control.equal"]
+    assert balanced.where == "Poster, Observations"
+    assert balanced.regime.startswith("inside: as many points in each cluster")
+    for id, claim in made.items():
+        if id.startswith("poster."):
+            assert (claim.source, claim.where) == (
+                "ours",
+                "Beyond the poster (docs/guide/limits.md)",
+            )
+            assert claim.bar.startswith("ours: a tenth in p")
+            assert claim.regime.startswith("outside: the poster's mixture is balanced")
 
 
 def test_the_figure_tells_what_was_cut():

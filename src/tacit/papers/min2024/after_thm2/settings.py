@@ -16,10 +16,11 @@ from tacit.papers._shared.checks import (
 class Trajectories:
     """Neurons followed by gradient flow on the centres, from length `eps`, at each p.
 
-    `n` random positive neurons, as (4) draws them, and `n` in each of four places at the edge of a ball of cosine
-    1 - `delta`: just inside and just outside that of the average, outside it in the span of the own centres, and
-    just inside that of a centre. `times` moments are kept up to T = log(1/(sqrt(h) eps))/(4 K), h the number of
-    neurons, and as many from there to the end of the alignment phase (`min2024.lemma1`).
+    Of each sign of v: `n` random neurons, as (4) draws them, and `n` in each of four places at the edge of a ball
+    of cosine 1 - `delta`: just inside and just outside that of their class's average, outside it in the span of
+    the own centres, and just inside that of a centre. `times` moments are kept up to
+    T = log(1/(sqrt(h) eps))/(4 K), h the number of neurons, and as many from there to the end of the alignment
+    phase (`min2024.lemma1`).
     """
 
     D: int = 50
@@ -34,11 +35,12 @@ class Trajectories:
     def __post_init__(self) -> None:
         check_clusters(self.K, self.K1, self.D)
         check_at_least("K1", (self.K1,), 2, "with one centre it is the average")
+        check_at_most("K1", (self.K1,), self.K - 2, "with one centre it is the average")
         check_at_least("D", (self.D,), self.K + 1, "neighbours outside the span are followed")
         check_at_least("p", self.p, 1, "p = 1 is ReLU")
         check_unique("p", self.p)
         check_positive("delta", (self.delta,))
-        edge = 1 - (1 - 1 / self.K1) ** 0.5
+        edge = 1 - (1 - 1 / max(self.K1, self.K - self.K1)) ** 0.5
         check_at_most("delta", (self.delta,), edge, "beyond, a centre may be inactive")
         check_positive("eps", (self.eps,))
         check_at_most("eps", (self.eps,), 1e-4, "the statements are for a small start")

@@ -18,9 +18,14 @@ SHOWN = 0.1  # the captions' alpha in (b) to (d), and up to which radii are clai
 SMALL = "ours: 'close' read as a tenth of |F| at a centre, set after runs had .03 to .09"
 
 
+def figure_of(config: Experiment) -> str:
+    """Where the paper has the experiment with so many subclasses."""
+    return "Appendix A.2, Figure 5" if config.K > 10 else "Section 5.1, Figure 2"
+
+
 def claims(data: xr.Dataset, config: Conjecture, bench: Bench) -> tuple[Claim, ...]:
     """What the paper says of the figure, by means over an alpha's nets; then how exact training was."""
-    figure = "Appendix A.2, Figure 5" if config.K > 10 else "Section 5.1, Figure 2"
+    figure = figure_of(config)
     judge = bench.claims(figure, source="words", bar=SMALL,
                          regime="outside: by gradient flow, as in Conjecture 1; the figure's by SGD")  # fmt: skip
     quiet = [alpha for alpha in config.alpha if alpha <= SHOWN]

@@ -1,4 +1,4 @@
-"""The claims: Figure 2's by SGD, SGD beside the flow, the released attack beside the truth.
+"""The claims: those of Figures 2 and 5 by SGD, SGD beside the flow, the released attack beside the truth.
 
 They count nets, of all alphas together: at the released size there is one net of each alpha and p, which says
 nothing of the spread of nets of one alpha.
@@ -13,7 +13,7 @@ from tacit.base.estimate import Certain
 from tacit.lab import Bench, Claim, Expected, Judge
 from tacit.measure import rank_correlation
 from tacit.papers._shared.universal import MOST, MOST_BAR
-from tacit.papers.min2024.fig2.claims import SHOWN, share
+from tacit.papers.min2024.fig2.claims import SHOWN, figure_of, share
 from tacit.papers.min2024.fig2_sgd.settings import Released
 
 BEYOND = 0.75  # a radius of the figure above sqrt(2)/2: no net holds there, and F^(p)'s own centre is farther
@@ -22,7 +22,7 @@ SMALL, NEAR, RADII, HALF = 0.1, 0.02, 0.01, 0.5
 
 def claims(data: xr.Dataset, config: Released, bench: Bench) -> Iterator[Claim]:
     """In this order."""
-    figure = "Section 5.1, Figure 2"
+    figure = figure_of(config)
     judge = bench.claims(
         figure, source="words", bar="ours: 'close' read as a tenth of |F| at a centre, as in min2024.fig2",
         regime=config.regime,
@@ -98,6 +98,10 @@ def broken(judge: Judge, data: xr.Dataset, config: Released, p: float) -> Iterat
     what, good = ("broken by an attack", kept <= 0.01) if p == 1 else ("certified", kept >= 0.99)
     text = f"p = {p:g}: at radius {middle:.3g} 99 points of 100 are {what}"
     yield nets(judge, f"robust.p{p:g}", text, good, "ours: 99 of 100")
+    if p == 1 and config.K > 10:
+        text = "the ReLU net breaks earlier than at K = 10, where it does at 1/sqrt(10)"
+        earlier = data.critical.sel(end="upper", drop=True) < 1 / math.sqrt(10)
+        yield nets(judge, "earlier", text, earlier, "paper: more vulnerable than at K = 10")
 
 
 def beside(judge: Judge, data: xr.Dataset, p: float) -> Iterator[Claim]:

@@ -1,9 +1,10 @@
-r"""Figure 2 as it was made: SGD in batches, and an attack that starts at the point itself.
+r"""Figures 2 and 5 as they were made: SGD in batches, and an attack that starts at the point itself.
 
-`min2024.fig2` follows gradient flow, as Conjecture 1 does. Here the released loop runs (`prelu_f_dist.py` and its
-config: batches of 100, steps of 0.2, 401 epochs), on the same data and from the same weights, and the flow to the
-loss at which SGD ended. SGD's net is measured as the few bundles that its neurons have become, whose
-difference is bounded (`merge_error`, of the net's mass); then distances and radii are exact, or certified.
+`min2024.fig2` and `fig5` follow gradient flow, as Conjecture 1 does. Here the released loop runs
+(`prelu_f_dist.py` and its config: batches of 100, steps of 0.2, 401 epochs), on the same data and from the same
+weights, and the flow to the loss at which SGD ended. SGD's net is measured as the few bundles that its neurons
+have become, whose difference is bounded (`merge_error`, of the net's mass); then distances and radii are exact,
+or certified.
 
 **The released attack.** From the point itself, steps of 0.1 along the normalised gradient, projected on the ball.
 At a centre of F^(p), p > 2, the gradient points along that centre alone, and the value along it is (1 - r)^p > 0

@@ -23,6 +23,7 @@ from tacit.papers.min2024.fig3.figure import (
     rank_panel,
     robust_panel,
 )
+from tacit.papers.min2024.fig3.raw import raw_accuracy
 from tacit.papers.min2024.fig3.settings import Curves
 from tacit.papers.min2024.images.claims import curve_claims, other_data, setting_of
 from tacit.papers.min2024.images.nets import (
@@ -58,6 +59,8 @@ def run(config: Curves, bench: Bench) -> Outcome:
     }
     if config.classes == PARITY:
         whole |= towards_digits(nets, pictures)
+        if config.layer != "raw":
+            whole |= raw_accuracy(config, bench, pictures, watched)
     data = curves.assign(whole).assign_attrs(test_points=len(pictures.test_x))
     saved = {f"p{p:g}-seed{bench.seed}": net for p, net in first.items()}
     return Outcome(data, tuple(curve_claims(data, config, bench)), saved)

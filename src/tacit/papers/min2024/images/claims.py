@@ -20,6 +20,7 @@ from tacit.measure import mean_of
 from tacit.papers._shared.crossed import Floats, crossed, spared_by
 from tacit.papers._shared.fits import listed
 from tacit.papers.min2024.fig3.digits import digit_claims
+from tacit.papers.min2024.fig3.raw import raw_claims
 from tacit.papers.min2024.fig3.settings import Curves
 from tacit.papers.min2024.images.nets import unbroken
 from tacit.papers.min2024.images.settings import ImageNets, regime_of
@@ -75,6 +76,8 @@ def curve_claims(data: xr.Dataset, config: Curves, bench: Bench) -> Iterator[Cla
     yield from robust_claims(data, config.p, config.radius, judge, data.attrs["test_points"])
     if parity and "at_digit" in data:
         yield from digit_claims(data, judge)
+    if parity and "raw_accuracy" in data:
+        yield from raw_claims(data, config, judge)
 
 
 def correlation_claims(

@@ -9,7 +9,7 @@ from tacit.papers._shared.checks import check_at_least, check_positive, check_un
 Dataset = Literal["digits", "mnist", "fashion-mnist", "cifar10"]
 
 
-Layer = Literal["released", "written"]
+Layer = Literal["released", "written", "raw"]
 
 
 @dataclass(frozen=True)
@@ -17,9 +17,9 @@ class ImageNets:
     """A net of `width` neurons for each p and repeat, trained by Adam on cross-entropy (Section 5.2.1).
 
     `classes`: labels are taken modulo this, as in the released code: 2 is parity, 10 the digits. `layer`: as
-    *released* (divided by ||x - mean||^(p-1), points in pixel space) or as *written* (x - mean scaled to length 1
-    first). `epochs` is 51 in the released configs, 50 in the text. `points` test points are attacked by `steps`
-    steps of APGD; all of them give the clean accuracy.
+    *released* (divided by ||x - mean||^(p-1), points in pixel space), as *written* (x - mean scaled to length 1
+    first) or *raw* (x - mean as it is: footnote 4). `epochs` is 51 in the released configs, 50 in the text.
+    `points` test points are attacked by `steps` steps of APGD; all of them give the clean accuracy.
     """
 
     dataset: Dataset = "mnist"

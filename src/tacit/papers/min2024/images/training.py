@@ -65,12 +65,13 @@ def trained_nets(
     watched: Watched | None = None,
     *,
     own_order: bool = False,
+    name: str = "nets",
 ) -> tuple[Nets, xr.Dataset]:
     """The trained nets, and what they were on the way (if nothing is watched, at the end alone).
 
     The data set has test_accuracy and, where points are watched, train_accuracy and stable_rank (epoch, p, seed).
     All seeds see the points in the order of the run's first seed, or (`own_order`) each in its own. Each seed is
-    a part; a GPU trains all of one order at once.
+    a part called `name`-seed; a GPU trains all of one order at once.
     """
     seeds = bench.seeds(config.repeats)
     here = pictures.to(bench.device)
@@ -80,7 +81,7 @@ def trained_nets(
         for some in ([[seed] for seed in seeds] if apart else [seeds])
     ]
     found = [
-        bench.part(f"nets-{seed}", partial(of_seed, chunk, seed))
+        bench.part(f"{name}-{seed}", partial(of_seed, chunk, seed))
         for chunk in chunks
         for seed in chunk.seeds
     ]
