@@ -1,6 +1,7 @@
 """li2025.eps and li2025.appendixC: recursions, readings and bounds against loops; claims in made-up worlds."""
 
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,7 @@ from scipy import stats
 from benches import new_bench
 from tacit.errors import CallError, RunError
 from tacit.papers.li2025._shared import readings
-from tacit.papers.li2025._shared.bounds import bounds, induction, products, room_of
+from tacit.papers.li2025._shared.bounds import bounds, induction, needed, products, room_of
 from tacit.papers.li2025._shared.coefficients import (
     ClassDynamics,
     class_dynamics_of,
@@ -408,6 +409,20 @@ def test_a_bound_is_vacuous_exactly_where_nothing_could_be_beyond_it(found, benc
             assert (row.found <= row.most * (1 + 1e-9) + 1e-3).all(), (
                 row.id
             )  # and the start's weights
+
+
+def test_what_a_vacuous_bound_would_take_is_what_takes_a_mean_sigma_to_it(found):
+    """At that lambda the mean sigma lambda k/n, as a gap or as the exponent of a ratio, is the bound in eps."""
+    of = eps_claims.size_of(found.data, TINY, "two", "apart")
+    rows = {row.id: row for row in induction(of, constants("two", TINY.k))}
+    share = of.n / of.k
+    eps = 2 * math.log(share) / math.sqrt(share)  # what clusters and noises alone make of eps
+    for id, reached in (("B7.2", lambda s: s), ("B7.5", math.expm1)):
+        told = needed(rows[id], of, 0.5)
+        lam = float(re.search(r"lambda near (\S+),", told)[1])
+        assert reached(lam / share) == pytest.approx(rows[id].per_eps * eps, rel=0.1)
+    # one sigma at its most by property 1, 2k/n ln(t + 1), in the place of the mean
+    assert rows["B20.lower"].most == pytest.approx(np.log1p(of["t"]))
 
 
 @pytest.fixture(scope="module")

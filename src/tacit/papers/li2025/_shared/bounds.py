@@ -2,13 +2,14 @@
 
 A bound is *vacuous* where it is above what identities alone allow: a gap of margins above the largest margin, in
 one cluster above the largest sigmas (the lambdas cancel), a ratio of derivatives above e to that, a foreign
-coefficient above an own one, a product above what Proposition A.6 leaves it. For Lemmas 19 and 24 identities say
-nothing: there it is what property 1 and, at the end, Lemma 23 allow.
+coefficient above an own one, a product above what Proposition A.6 leaves it. For Lemmas 19, 24 and the lower
+line of 20 identities say nothing, for one sigma may carry all of lambda: there it is what property 1 and, at the
+end, Lemma 23 allow.
 
 `eps_hat` is the least eps for which everything that the proof of B.7 takes from eps is true of this training
 until now: 6 |<w, mu_j> - lambda_j|, 6 |<w, xi_i> - sigma_i|, |q - q_hat|, 6 |b|, and how uneven noises and
 clusters are. With it in the place of eps the induction's conclusions are claims about its constants, at an eps
-that is larger than the proof's steps allow ((21) needs eps below .0045, with k labels .0011 at k = 3).
+that is larger than the proof's steps allow ((21) needs eps of .0044 or less, with k labels .0011 at k = 3).
 """
 
 import math
@@ -145,11 +146,11 @@ def by_sigma(of: Size, at: Constants, q: Array) -> Iterator[Row]:
         name = f"largest own sigma, {when}"
         yield Row(f"{at.letter}19{id}", name, words, where, found, bound, could, because=of.because)
     two, where = np.full_like(q, 2 * of.eps), f"Lemma {at.letter}.20"
-    for id, name, found, most in (
+    for id, name, found, could in (
         ("", "margin less (2n/k) sigma", of["q_above"], q),
-        (".lower", "(n/2k) sigma less margin", of["q_below"], q / 2),
+        (".lower", "(n/2k) sigma less margin", of["q_below"], of.n / (2 * of.k) * most),
     ):
-        yield Row(f"{at.letter}20{id}", name, "2 eps", where, found, two, most, 2.0)
+        yield Row(f"{at.letter}20{id}", name, "2 eps", where, found, two, could, 2.0)
 
 
 def clusters_of(of: Size) -> int:
@@ -241,10 +242,11 @@ def needed(row: Row, of: Size, room: float) -> str:
         return f"with eps_hat = {eps * room:.2g} it would say something, and it is {eps:.2g} here"
     if row.id.endswith((".2", ".5", "8.sigma")):
         share = of.n / of.k
-        lam = 2 * row.per_eps * math.sqrt(share) * math.log(share)
+        gap = 2 * row.per_eps * math.log(share) / math.sqrt(share)
+        lam = share * (math.log1p(gap) if row.id.endswith(".5") else gap)  # a ratio is 1 + gap
         return (
             "only sigmas can break it, the mean of a cluster's is lambda k/n, and eps >= 2 ln(n/k)/sqrt(n/k): "
-            f"it takes lambda near {lam:.2g}, at eta t near e^{lam:.2g}"
+            f"with sigmas of the size of their mean it takes lambda near {lam:.2g}, at eta t near e^{lam:.2g}"
         )
     return f"eps = {eps:.2g}, and {nearest(eps * room, of.k)}"
 
