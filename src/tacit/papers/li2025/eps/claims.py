@@ -17,7 +17,7 @@ from tacit.papers.li2025.eps.settings import Small
 from tacit.papers.li2025.sweeps.sweep import epsilon
 
 LATE = "T <= exp(sqrt k), which is below 1/eta to k = 46,133"
-STEPS = "(21) in the proof needs eps below .0045, with k labels below .0011 at k = 3"
+STEPS = "(21) in the proof needs eps of .0044 or less, with k labels .0011 at k = 3"
 INSIDE = "inside: Assumption 4.3 with constants 1, at the start"
 BOUND = "paper: the bound itself"
 POWERS = 20, 14  # of k, for d and n: twice those that Assumption 4.3 has for the least
