@@ -125,6 +125,10 @@ def test_in_the_papers_world_everything_holds():
         ({"span": 0.96}, "average.span"),
         ({"late": 0.1}, "favoured.p1"),
         ({"late": 0.1}, "favoured.p3"),
+        ({"late": 0.4}, "favoured.p1"),  # as near to a centre is not nearer, to either
+        ({"late": 0.4}, "favoured.p3"),
+        ({"late": 0.4004}, "favoured.p1"),
+        ({"late": 0.4004}, "favoured.p3"),
     ],
 )
 def test_each_claim_turns_in_a_world_of_its_own(told: dict[str, float], claim: str):

@@ -47,6 +47,7 @@ WHERE = "Section 4.2, after Theorem 2"
 GROUPS = ("random", "inside", "outside", "outside, span", "centre")
 MARGIN = 0.01  # of delta: how far inside or outside the ball the neighbours start
 ROUNDING = 0.01  # of a cosine: "closer" is more than this
+TIE = 1e-3  # of a cosine: two of four centres are as near as their class's average, up to the flow's steps
 TOLERANCE = 1e-3  # of a step of the flow
 SHOWN = 12  # trajectories of a panel and sign
 SIGNS = ("+", "-")
@@ -189,7 +190,10 @@ def of_sign(
         text = f"p > 2, {a} neuron in the span of its centres stays out of B(average, delta) (largest excess)"
         yield for_every(judge.but(source="ours", bar="derived: min2024.thm2, average.span"),
                         f"{prefix}average.span", text, negative, span, over="starts")  # fmt: skip
-    nearer = (data.centre > data.average).isel(frame=-1).sel(group="random")
+    lead = (data.centre - data.average).isel(frame=-1).sel(group="random")
+    apart = lead.where(abs(lead) > TIE, 0.0)
+    tied = "at p = 1 a neuron ends at the average of the own centres that it sees; where these are as near as "
+    tied += f"the class's, it is nearer to neither: {float((apart == 0).sel(p=one).mean()):.0%} of the starts"
     kind = "negative neurons" if prefix else "neurons"
     late = judge.but(
         bar="ours: more likely is more than half",
@@ -200,13 +204,13 @@ def of_sign(
             "favoured.p1",
             one,
             f"p = 1: {kind} end nearer to the average than to any centre",
-            ~nearer,
+            apart < 0,
         ),
         (
             "favoured.p3",
             three,
             f"p >= 3: {kind} end nearer to a centre than to the average",
-            nearer,
+            apart > 0,
         ),
     ):
         if powers:
@@ -214,9 +218,9 @@ def of_sign(
                 proportion(int(count.sel(p=p).sum()), config.n, of=len(powers), over="starts")
                 for p in powers
             ]
-            yield late(
-                f"{prefix}{id}", f"{text} (share of random starts)", Expected(min=0.5), least(found)
-            )
+            because = tied if id == "favoured.p1" else ""
+            text = f"{text} (share of random starts)"
+            yield late(f"{prefix}{id}", text, Expected(min=0.5), least(found), because=because)
 
 
 def draw(data: xr.Dataset, config: Trajectories) -> Figure:
