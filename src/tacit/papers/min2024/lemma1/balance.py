@@ -112,4 +112,4 @@ def balance_panel(axes: Axes, data: xr.Dataset, config: EarlyPhase) -> None:
     axes.set(xscale="log", yscale="log", xlabel="step of gradient descent")
     axes.set_ylabel(r"largest drift of $\|w_j\|^2-v_j^2$")
     axes.set_title(f"balance is kept, to time {config.until:g}")
-    axes.legend(loc="lower right", fontsize="small")
+    axes.legend(loc="center", fontsize="small")
