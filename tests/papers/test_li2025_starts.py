@@ -17,7 +17,9 @@ from tacit.papers.li2025._shared.starts import (
     activated,
     enough_points,
     largest_below,
+    largest_bound,
     least_below,
+    least_bound,
     promise,
 )
 from tacit.papers.li2025._shared.synthetic import binary_start, mixture_of
@@ -205,6 +207,25 @@ def test_with_one_neuron_a_label_the_promises_are_empty(tiny):
     said = judged(tiny.data, replace(TINY, m=1))
     assert {said[id].verdict for id in ("A10.bias", "A12")} == {"vacuous"}
     assert all("m = 2" in said[id].reason for id in ("A10.bias", "A12"))
+
+
+def test_the_law_of_a12_is_what_is_expected_and_one_property_decides_a6(tiny):
+    """At n = 40, k = 4, m = 3: one of the eleven counts, 0 to 10, is too few."""
+    n, k, m = TINY.n, TINY.k, TINY.m
+    lost = math.ceil(n / (3 * k * m**2)) / (n / k + 1)
+    assert judged(tiny.data)["A12.law"].expected.value == pytest.approx((1 - lost) ** (2 * m * k))
+    assert judged(tiny.data)["inside"].expected.min == 1
+    assert judged(tiny.data)["A6"].verdict != "differs"
+    values = tiny.data.A6.copy(deep=True)
+    values[dict.fromkeys(values.dims, 0)] = 1.1
+    assert judged(tiny.data.assign(A6=values))["A6"].verdict == "differs"
+
+
+def test_the_bounds_of_lemma_a9_are_the_printed_ones():
+    t = np.array([0.0, 1.0, 2.0])
+    assert np.exp(least_bound(10, t)) == pytest.approx(np.exp(-(t**2) / 2) / 2)
+    low = math.sqrt(2 * math.pi) * (math.sqrt(2 * math.log(10)) + 1)
+    assert np.exp(largest_bound(10, t)) == pytest.approx(np.exp(-np.exp(t / 2) / low))
 
 
 def test_a_derivation_says_that_it_is_one(tiny):

@@ -9,7 +9,7 @@ import xarray as xr
 
 from benches import new_bench, verdicts
 from tacit.papers.min2024.fig3 import exhibit as fig3
-from tacit.papers.min2024.fig3.raw import raw_claims
+from tacit.papers.min2024.fig3.raw import largest_fall, raw_claims
 from tacit.papers.min2024.fig3.settings import Curves
 
 SMALL = Curves(
@@ -33,6 +33,28 @@ def test_the_net_of_raw_images_is_the_released_one_at_p_1_and_another_at_p_4():
     x = pictures.x[:20].double()
     twice = net.centre + 2 * (x - net.centre)  # the footnote: as ||x||^p
     torch.testing.assert_close(net.double().hidden(twice), 2**4 * net.double().hidden(x))
+
+
+def test_the_largest_p_is_trained_without():
+    pictures = fig3.pictures_of("digits", 2)
+    watched = fig3.Watched(100, (0, 1))
+    both, last = (
+        fig3.raw_accuracy(replace(SMALL, p=p, epochs=1, repeats=1), new_bench(), pictures, watched)[
+            "raw_accuracy"
+        ]
+        for p in ((1.0, 4.0), (4.0,))
+    )
+    assert abs(both - last).max() < 1e-6
+    least = fig3.raw_accuracy(
+        replace(SMALL, p=(1.0,), epochs=1, repeats=1), new_bench(), pictures, watched
+    )
+    assert abs(both - least["raw_accuracy"]).max() > 0.01
+
+
+def test_a_fall_is_from_one_epoch_to_the_next_and_never_below_0():
+    epochs = ([0.9, 0.5, 0.8, 0.6, 0.95], [0.1, 0.5, 0.8, 0.9, 0.95])
+    accuracy = xr.DataArray(np.array(epochs).T, dims=("epoch", "seed"))
+    assert largest_fall(accuracy).values == pytest.approx([0.2, 0.0])
 
 
 def told(with_it, without):
