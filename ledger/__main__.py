@@ -119,7 +119,7 @@ def stored() -> list[Entry]:
 
 def save(entries: list[Entry], judged: str) -> None:
     """The document and the pages."""
-    # a claim a line: half the size, and a change of one is a change of one line
+    # a claim a line: a change of one is a change of one line
     claims = ",\n".join(json.dumps(entry.as_json()) for entry in entries)
     document = f'{{"judged": {json.dumps(judged)}, "claims": [\n{claims}\n]}}\n'
     DOCUMENT.write_text(document, encoding="utf-8")
