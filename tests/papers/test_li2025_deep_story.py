@@ -66,7 +66,7 @@ def test_only_adversarial_training_is_attacked_and_all_else_is_alike():
     hard = recipes.pop("adversarial")
     assert len(set(recipes.values())) == 1
     assert recipes["two"].ball is None
-    assert replace(hard, ball=None, epochs=15) == recipes["two"]
+    assert replace(hard, ball=None, epochs=12) == recipes["two"]
     assert (hard.ball.norm, hard.ball.radius, hard.ball.steps) == (2.0, 0.25, 7)
 
 
@@ -370,7 +370,7 @@ def test_images_whose_paths_end_early_are_left_out_in_pairs():
 
 
 def test_regimes():
-    assert regime_of(PAPER).startswith("shortened: 15 epochs clean, 10 adversarial, 3 trainings")
+    assert regime_of(PAPER).startswith("shortened: 12 epochs clean, 8 adversarial, 3 trainings")
     assert "width = 8 (64)" in regime_of(replace(PAPER, width=8))
     assert regime_of(LAPTOP).startswith("other data: mnist")
 

@@ -9,6 +9,9 @@ all cosines between them are near 1). The hidden layer is `tacit.nn.PolyReLU` as
 It starts small: at a tenth of He's weights. A random neuron in D dimensions passes on about D^(-p/2) of ||c||;
 its direction turns the faster the shorter it is. On the 512 random features of a start of width 64 (CIFAR-10 at
 8 x 8 pixels, p = 3, steps of .1) the loss left log 2 after 150 steps, with He's own weights after 300.
+
+The head is in full precision also where the convolutions are in bfloat16: with all of it in bfloat16 the loss on
+CIFAR-10 was no number after two steps or three on an H200, in each of twelve tries at one seed.
 """
 
 import torch
@@ -63,11 +66,15 @@ class PolyHeadResNet18(ResidualNet):
 
     def centred(self, x: Pixels) -> Float[Tensor, "n c"]:
         """What the PolyReLU neurons read."""
-        return self.centre(self.features(x))
+        features = self.features(x)
+        with torch.autocast(features.device.type, enabled=False):
+            return self.centre(features.to(self.poly.weight.dtype))
 
     def forward(self, x: Pixels) -> Float[Tensor, "n classes"]:
         """The logits."""
-        return self.head(self.poly(self.centred(x)))
+        c = self.centred(x)
+        with torch.autocast(c.device.type, enabled=False):
+            return self.head(self.poly(c))
 
 
 register(

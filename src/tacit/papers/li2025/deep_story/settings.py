@@ -51,8 +51,8 @@ class DeepStory:
     train: int = 0
     side: int = 0
     width: int = 64
-    epochs: int = 15
-    hard_epochs: int = 10
+    epochs: int = 12
+    hard_epochs: int = 8
     batch: int = 128
     step: float = 0.1
     schedule: Schedule = "cosine"
@@ -73,7 +73,7 @@ class DeepStory:
     queries: int = 100
     images: int = 50
     lambdas: int = 12
-    least: float = 0.01
+    least: float = 0.02
     error: float = 0.1
     repeats: int = 3
 
