@@ -25,7 +25,7 @@ def draw(data: xr.Dataset, config: Turned) -> Figure:
     top, bottom = figure.subplots(2, 1, height_ratios=[1.5, 1])
     turned(top, data)
     can_do(bottom, residual(data), config)
-    figure.suptitle(setting_of(config), fontsize="medium")
+    figure.suptitle(f"AlexNet and {setting_of(config)}", fontsize="medium")
     return figure
 
 
@@ -64,4 +64,4 @@ def can_do(axes: Axes, data: xr.Dataset, config: Turned) -> None:
     axes.set_xticks(across, [f"layer {layer}" for layer in data.layer.values])
     axes.set(ylim=(0, 1), ylabel="accuracy")
     axes.set_title(f"(b) bars: under {NAMES[config.attacker]}; ticks: clean")
-    axes.legend(loc="upper right", ncols=3)
+    axes.legend(loc="upper center", ncols=3, fontsize="small")

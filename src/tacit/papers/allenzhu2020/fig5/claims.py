@@ -15,7 +15,7 @@ MOST = 0.5
 TOO_SMALL = (
     "small nets, trained for a few hundred steps, do not show it (WideResNet-16-2 on 5,000 images of 16 x "
     "16, 10 epochs, seed 0: from .499 at the start and .483 after one epoch to .497): the paper's size "
-    "decides it (--scale paper --device cuda, an estimated 6 minutes of one H200)"
+    "decides it (--scale paper --device cuda, about 4 minutes of one H200)"
 )
 
 
