@@ -11,7 +11,7 @@ its direction turns the faster the shorter it is. On the 512 random features of 
 8 x 8 pixels, p = 3, steps of .1) the loss left log 2 after 150 steps, with He's own weights after 300.
 
 The head is in full precision also where the convolutions are in bfloat16: with all of it in bfloat16 the loss on
-CIFAR-10 was no number after two steps or three on an H200, in each of twelve tries at one seed.
+CIFAR-10 became NaN after two steps or three on an H200, in each of twelve tries at one seed. Why is not known.
 """
 
 import torch

@@ -42,7 +42,7 @@ SOLVED = 0.99
 SIZES = "train", "side", "width", "epochs", "hard_epochs"
 TOO_SMALL = (
     "small nets on small images do not show what full ones do (li2025.fig3c); the run of full size decides it "
-    "(tacit run li2025.deep_story --scale paper --device cuda, about 12 minutes of one H200)"
+    "(tacit run li2025.deep_story --scale paper --device cuda, about 25 minutes of one H200)"
 )
 ONCE = "one training of each kind says nothing of how trainings vary: --set repeats=3"
 NOTHING = "no radius leaves one of the two nets some points and takes some: give others with --set radius="

@@ -41,7 +41,7 @@ def measured(config: DeepStory, bench: Bench, row: Row, seed: int) -> xr.Dataset
     x, classes = images.tested(len(images.test_y), bench.device)
     found = attacked(config, Halves(net).eval(), x, classes // HALF, bench.seed)
     start = start_of(config, bench, images, row, seed)
-    # float64: filters of a PolyReLU head's net are so alike that float32 does not come to the gap of 1e-4
+    # float64: in float32 up to a third of the problems with a head's filters do not come to the gap of 1e-4
     targets = zero_mean(x[: config.images].double())
     path = lasso_path(features_in(net), targets, lambdas=config.lambdas, least=config.least)
     agreement = adjusted_rand_score(images.y, told.y)
