@@ -11,14 +11,14 @@ TITLES = {
     "clean": "after clean training",
     "robust": "after adversarial training",
 }
-COLUMNS = 8
 
 
 def draw(data: xr.Dataset, config: Purified) -> Figure:
     """`shown` neurons of each layer; on grey stretched about it, on black as they are, to their brightest."""
-    rows = -(-min(config.shown, data.sizes["neuron"]) // COLUMNS)
     layers = [int(layer) for layer in data.layer.values]
-    figure = Figure(figsize=(13.0, 1.0 + len(layers) * (0.35 + 0.5 * rows)))
+    columns = 4 if len(layers) < 5 else 8  # few layers leave room for large pictures
+    rows = -(-min(config.shown, data.sizes["neuron"]) // columns)
+    figure = Figure(figsize=(13.0, 0.6 + len(layers) * (0.4 + 4.0 / columns * rows)))
     axes = figure.subplots(len(layers), 3, squeeze=False)
     for i, layer in enumerate(layers):
         for j, (stage, title) in enumerate(TITLES.items()):
@@ -31,7 +31,7 @@ def draw(data: xr.Dataset, config: Purified) -> Figure:
             told = f"coarse shapes: {100 * float(here.coarse.mean()):.0f}%"
             show(
                 axes[i, j],
-                mosaic(images, COLUMNS),
+                mosaic(images, columns),
                 f"{title}; {told}" if i == 0 else told,
                 f"layer {layer}" if j == 0 else "",
             )
