@@ -12,6 +12,8 @@ from torch import nn
 
 from benches import new_bench, verdicts
 from tacit.errors import CallError
+from tacit.measure.features import lasso_path, sparsity_at_error, zero_mean
+from tacit.measure.features.dictionaries import ConvDictionary
 from tacit.nn import PolyHeadResNet18, ResNet18
 from tacit.papers._shared.deep import DeepImages
 from tacit.papers.allenzhu2020.deep.strict import FLAGS
@@ -26,7 +28,7 @@ from tacit.papers.li2025.deep_story.effects import (
 )
 from tacit.papers.li2025.deep_story.exhibit import run
 from tacit.papers.li2025.deep_story.figure import BETTER, OPEN, WORSE, columns, draw, shade
-from tacit.papers.li2025.deep_story.measured import attacked, averages, neurons, without
+from tacit.papers.li2025.deep_story.measured import attacked, averages, measured, neurons, without
 from tacit.papers.li2025.deep_story.nets import (
     found_labels,
     halves_of,
@@ -367,6 +369,22 @@ def test_images_whose_paths_end_early_are_left_out_in_pairs():
     data["sparsity"][:] = np.nan
     assert sparser(data, "ten") is None
     assert judged(data)["purer.ten"] == "not testable here"
+
+
+def test_sparsity_is_that_of_paths_in_float64_of_the_filters_that_are_kept():
+    """From the kept filters it can be computed again, by who has them alone."""
+    found = measured(SMOKE, new_bench(), "two", 0)
+    x, _ = images_of(SMOKE).tested(SMOKE.images, "cpu")
+    filters = torch.from_numpy(found.filters.values).view(-1, 1, 3, 3)
+    path = lasso_path(
+        ConvDictionary(filters, 1, 1),
+        zero_mean(x.double()),
+        lambdas=SMOKE.lambdas,
+        least=SMOKE.least,
+    )
+    again = sparsity_at_error(path, SMOKE.error).numpy()
+    np.testing.assert_allclose(found.sparsity.values, again, rtol=1e-9)
+    assert float(found.solved) == float(path.solved.double().mean())
 
 
 def test_regimes():
